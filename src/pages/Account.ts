@@ -28,6 +28,8 @@ export const client = (options: Omit<Options, "baseUrl">) =>
 const keyPlace = `authority-key${base}`
 
 export const key = signal<string | undefined>(DeviceStore.read(keyPlace))
+/** The name of the key's account; undefined while the service has not named it. */
+export const account = signal<string | undefined>(undefined)
 /** The text of the key field. It becomes the key when it is needed. */
 export const typedKey = signal("")
 export const keyProblem = signal<string | undefined>(undefined)
@@ -87,14 +89,20 @@ const askForCredits = async (asked: string): Promise<boolean> => {
   const question = ++questions
   isAskingForCredits.value = true
   const spentBefore = spent.value
-  const answer = await client({ apiKey: asked, timeoutMs: 20_000, patienceMs: 0 })
-    .availableCredits()
-    .catch((error: unknown) => error)
+  const asking = client({ apiKey: asked, timeoutMs: 20_000, patienceMs: 0 })
+  const [answer, name] = await Promise.all([
+    asking.availableCredits().catch((error: unknown) => error),
+    asking.key().then(
+      ({ account }) => account,
+      () => undefined,
+    ),
+  ])
   if (question !== questions) return false
   batch(() => {
     isAskingForCredits.value = false
     if (typeof answer === "number") {
       key.value = asked
+      account.value = name
       typedKey.value = ""
       keyProblem.value = undefined
       balance.value = { credits: answer, spent: spentBefore }
@@ -124,6 +132,7 @@ const dropKey = () => {
   questions++
   isAskingForCredits.value = false
   key.value = undefined
+  account.value = undefined
   balance.value = undefined
   keyProblem.value = undefined
 }

@@ -2,7 +2,17 @@
 import { batch, computed, effect, signal } from "@preact/signals"
 import { v4 as uuid } from "uuid"
 import type { Plan } from "../run/Plan.ts"
-import { base, client, currentKey, key, refreshCredits, refuseKey, spend } from "./Account.ts"
+import {
+  account,
+  base,
+  client,
+  currentKey,
+  key,
+  keyProblem,
+  refreshCredits,
+  refuseKey,
+  spend,
+} from "./Account.ts"
 import * as DeviceStore from "./DeviceStore.ts"
 import { KeptJournal } from "./KeptJournal.ts"
 import type { KeptList, Summary } from "./KeptRun.ts"
@@ -32,7 +42,7 @@ export type Reason =
   | "wanted"
   /** The list was finished before, or a former version of it. */
   | "finished"
-  /** Another key paid for the run so far. */
+  /** Another key paid for the run so far, perhaps of another account. */
   | "key"
   /** Lost answers may be charged a second time. */
   | "doubtful"
@@ -99,17 +109,25 @@ const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
 }
 
 /**
- * Continues a run; with `isRetry`, checks failed addresses again. Without an API key, only sets
- * `keyProblem` and returns false.
+ * Continues a run; with `isRetry`, checks failed addresses again. Without an API key of the run's
+ * account, only sets `keyProblem` and returns false.
  */
 export const goOn = async (
   run: ListRun,
   options: Pick<StartOptions, "isRetry"> = {},
 ): Promise<boolean> => {
   if (findActive() !== undefined || (await currentKey()) === undefined) return false
+  if (isOfOther(run)) {
+    keyProblem.value = `The account ${run.account} pays for this run. Use a key of that account to continue it.`
+    return false
+  }
   void start(run, options)
   return true
 }
+
+/** True for a run of another account than the key's. */
+const isOfOther = (run: ListRun) =>
+  run.account !== undefined && account.value !== undefined && run.account !== account.value
 
 /** Answers the question: sends the run that waits. */
 export const confirm = async (doubtful?: "again" | "leaveOut") => {
@@ -140,14 +158,14 @@ const start = async (run: ListRun, { list, ...options }: StartOptions) => {
   const entered = key.value
   if (entered === undefined) return
   decline()
-  const plan = await run.prepare(entered, list, options.isRetry)
+  const plan = await run.prepare({ key: entered, account: account.value }, list, options.isRetry)
   if (plan === undefined) return ended(run)
   question.value = { run, plan, reasons: reasonsOf(run, plan, { ...options, entered }) }
   if (question.value.reasons.length === 0) await confirm()
 }
 
 const reasonsOf = (
-  { keyStart = "" }: ListRun,
+  run: ListRun,
   plan: Plan,
   { entered, isWanted = false, wasDone = false }: StartOptions & { readonly entered: string },
 ): ReadonlyArray<Reason> => {
@@ -156,13 +174,17 @@ const reasonsOf = (
   const found: Readonly<Record<Reason, boolean>> = {
     wanted: isWanted,
     finished: wasDone && plan.answered > 0,
-    key: !isIdle && !entered.startsWith(keyStart),
+    key: !isIdle && !isKnownPayer(run, entered),
     doubtful: doubtful.targets > 0,
     limit: maxCredits > limit.value,
     balance: maxCredits > availableCredits,
   }
   return reasons.filter((reason) => found[reason])
 }
+
+const isKnownPayer = ({ account: payer, keyStart = "" }: ListRun, entered: string) =>
+  entered.startsWith(keyStart) || (payer !== undefined && payer === account.value)
+
 const reasons = ["wanted", "finished", "key", "doubtful", "limit", "balance"] as const
 
 /** What happens after each end of a run, and after a plan that failed. */
@@ -178,8 +200,8 @@ const ended = async (run: ListRun) => {
 // stopped for this reason continues.
 const continueOnline = () => {
   if (!navigator.onLine || key.value === undefined || findActive() !== undefined) return
-  const run = runs.value.find((run) => run.halt?.kind === "offline")
-  if (run !== undefined) void start(run, {})
+  const run = runs.value.find((run) => run.halt?.kind === "offline" && !isOfOther(run))
+  if (run !== undefined) void goOn(run)
 }
 addEventListener("online", continueOnline)
 
@@ -281,7 +303,8 @@ const findRun = async (list: KeptList): Promise<ListRun | undefined> => {
   for (const { id, total } of history.value.slice(0, compared)) {
     if (total > length * maxGrowth || length > total * maxGrowth) continue
     const run = await findOrLoad(id)
-    if (run !== undefined && !run.isActive && areVersions(run.list, list)) return run
+    if (run !== undefined && !run.isActive && !isOfOther(run) && areVersions(run.list, list))
+      return run
   }
   return undefined
 }

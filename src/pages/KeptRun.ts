@@ -9,6 +9,8 @@ export const Summary = v.object({
   name: v.optional(v.string(), ""),
   /** The first characters of the API key that last paid for the run. */
   keyStart: v.exactOptional(v.string()),
+  /** The name of the account that last paid for the run, if the service has named it. */
+  account: v.exactOptional(v.string()),
   /** When the run was first started, in epoch milliseconds. */
   startedAt: v.pipe(v.number(), v.integer()),
   /** The rows of the list. */

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import { useRef } from "preact/hooks"
 import {
+  account,
   credits,
   enterKey,
   forgetKey,
@@ -103,6 +104,12 @@ const Account = ({ entered }: { readonly entered: string }) => (
         <dt>Spent since page load</dt>
         <dd>{count(spent.value, "credit")}</dd>
       </div>
+      {account.value !== undefined && (
+        <div>
+          <dt>Account</dt>
+          <dd>{account.value}</dd>
+        </div>
+      )}
       <div>
         <dt>Key</dt>
         <dd>

@@ -49,7 +49,14 @@ export interface Surroundings {
   readonly onSpent: (credits: number) => void
 }
 
-type Facts = Pick<Summary, "id" | "startedAt" | "name" | "keyStart">
+type Facts = Pick<Summary, "id" | "startedAt" | "name" | "keyStart" | "account">
+
+/** Who pays for a start. */
+export interface Payer {
+  readonly key: string
+  /** The name of the key's account; undefined while the service has not named it. */
+  readonly account: string | undefined
+}
 
 /** How many characters of a key are shown and stored, so that the user recognises the key. */
 export const keyStartLength = 8
@@ -74,7 +81,7 @@ export class ListRun {
   #planning: Planning | undefined
   #isAsking = false
   #halt: Halt | undefined
-  #key = ""
+  #payer: Payer = { key: "", account: undefined }
   #creditsSeen: number
   #pace = { at: 0, waiting: 0 }
   // Each read of what changes reads this signal too, so a component that shows the run is redrawn.
@@ -87,10 +94,9 @@ export class ListRun {
   }
 
   private constructor(facts: Facts, list: KeptList, engine: Run, surroundings: Surroundings) {
-    const { id, keyStart, name, startedAt } = facts
-    this.#facts = { id, name, startedAt, ...(keyStart !== undefined && { keyStart }) }
-    this.id = id
-    this.startedAt = new Date(startedAt)
+    this.#facts = facts
+    this.id = facts.id
+    this.startedAt = new Date(facts.startedAt)
     this.#list = list
     this.#engine = engine
     this.#creditsSeen = engine.creditsUsed
@@ -204,12 +210,17 @@ export class ListRun {
 
   /** True when the run was last planned or sent with this key. */
   isKeyOf(key: string | undefined): boolean {
-    return this.#key === key
+    return this.#payer.key === key
   }
 
   /** The first characters of the key that last paid for the run. */
   get keyStart(): string | undefined {
     return this.#facts.keyStart
+  }
+
+  /** The name of the account that last paid for the run. */
+  get account(): string | undefined {
+    return this.#facts.account
   }
 
   /**
@@ -228,13 +239,13 @@ export class ListRun {
    * run. `isRetry` is true to check failed addresses again. Resolves to undefined when the plan
    * failed; `halt` says why.
    */
-  async prepare(key: string, list = this.#list, isRetry = false): Promise<Plan | undefined> {
+  async prepare(payer: Payer, list = this.#list, isRetry = false): Promise<Plan | undefined> {
     const controller = new AbortController()
     this.#planning = { controller, done: 0, all: list.items.length }
     this.#isAsking = false
     this.#halt = undefined
     this.#list = list
-    this.#key = key
+    this.#payer = payer
     this.#change()
     try {
       const { journal } = this.#surroundings
@@ -265,7 +276,12 @@ export class ListRun {
   async go(doubtful: "again" | "leaveOut" = "leaveOut"): Promise<void> {
     if (!this.#isAsking) return
     this.#isAsking = false
-    this.#facts = { ...this.#facts, keyStart: this.#key.slice(0, keyStartLength) }
+    const { account, key } = this.#payer
+    this.#facts = {
+      ...this.#facts,
+      keyStart: key.slice(0, keyStartLength),
+      ...(account !== undefined && { account }),
+    }
     this.#pace = { at: Date.now(), waiting: this.waiting }
     const connect = this.#connect
     try {
@@ -293,7 +309,7 @@ export class ListRun {
 
   /** A retry of an offline device would fail too. */
   readonly #connect: Connect = (onRetry) =>
-    this.#surroundings.connect(this.#key)((error, waitMs) => {
+    this.#surroundings.connect(this.#payer.key)((error, waitMs) => {
       if (!this.#surroundings.isOnline()) throw error
       return onRetry?.(error, waitMs)
     })
@@ -328,8 +344,8 @@ export class ListRun {
       case "Unauthorized":
         return { kind: "key" }
       case "InsufficientCredits":
-        // The price has risen above the one of the plan.
-        return available === undefined || error.message.includes("x-max-credits")
+        // The price has risen above the plan's, or the budget of the key is spent.
+        return available === undefined || available >= (this.#engine.costOf(1) ?? Infinity)
           ? { kind: "refused", message: error.message }
           : { kind: "credits", available }
       case "ConnectionFailed":

@@ -302,7 +302,7 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
-    "a run is not continued with a key of another account",
+    "a run is not continued with a key of another account, or a key whose account is unknown",
     () =>
       Effect.gen(function* () {
         const { accounts, books, key, keys, ledger, url } = yield* service()
@@ -319,7 +319,16 @@ describe.skipIf(isMissing)("a list in the console", () => {
         const other = Redacted.value((yield* keys.issue({ account: id })).key)
         yield* act((page) => page.getByLabel("API key").fill(other))
         yield* act((page) => press(page, "Continue"))
-        yield* act((page) => page.getByText("but the key belongs to other").waitFor())
+        yield* act((page) => page.getByText("The account acme pays for this run.").waitFor())
+
+        yield* act((page) => page.reload())
+        yield* act((page) => page.route("**/v1/key", (route) => route.fulfill({ status: 404 })))
+        yield* act((page) => page.getByLabel("API key").fill(other))
+        yield* act((page) => press(page, "Continue"))
+        yield* act((page) =>
+          page.getByText(`The key ${key.slice(0, 8)}… paid for this run so far.`).waitFor(),
+        )
+        yield* act((page) => press(page, "Do not check"))
         const { charged } = yield* ledger.balance(id)
         assert.strictEqual(Number(charged), 0)
         assert.isAtMost((yield* books).charged, 120)

@@ -90,6 +90,8 @@ const make = async (
   return { run, list, sent, spent: () => spent }
 }
 
+const payer = { key: "am_key", account: "acme" }
+
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
 const lost = (): never => {
@@ -99,7 +101,7 @@ const lost = (): never => {
 describe("a console run", () => {
   it("waits for a decision between its plan and its first batch", async () => {
     const { run, sent, spent } = await make([...sites(60), "localhost", "SITE-1.com"])
-    const plan = await run.prepare("am_key")
+    const plan = await run.prepare(payer)
     assert.deepInclude(plan, { total: 62, valid: 61, invalid: 1, duplicates: 1, maxCredits: 60 })
     assert.deepStrictEqual([run.status, sent.length, run.failed], ["asking", 0, 1])
     assert.strictEqual(run.rows[61]?.sameAs, 2)
@@ -108,19 +110,25 @@ describe("a console run", () => {
     assert.deepStrictEqual([run.checked, run.failed, run.creditsUsed], [61, 1, 60])
     assert.strictEqual(run.rows[60]?.reason, "INVALID_URL")
     assert.strictEqual(run.rows[61]?.figures?.url, "SITE-1.com")
-    assert.deepInclude(run.summary, { total: 62, checked: 61, failed: 1, keyStart: "am_key" })
+    assert.deepInclude(run.summary, {
+      total: 62,
+      checked: 61,
+      failed: 1,
+      keyStart: "am_key",
+      account: "acme",
+    })
   })
 
   it("sends nothing when the plan is left, and nothing but what is new of a changed list", async () => {
     const { list, run, sent } = await make(sites(60))
-    await run.prepare("am_key")
+    await run.prepare(payer)
     run.leave()
     await run.go()
     assert.deepStrictEqual([run.status, sent.length], ["stopped", 0])
-    await run.prepare("am_key")
+    await run.prepare(payer)
     await run.go()
     const items = [...list.items.slice(20), { url: "new.com", others: [] }]
-    const plan = await run.prepare("am_key", { items })
+    const plan = await run.prepare(payer, { items })
     assert.deepStrictEqual([plan?.answered, plan?.maxCredits], [40, 1])
     await run.go()
     assert.deepStrictEqual([run.status, run.total, run.creditsUsed], ["done", 41, 61])
@@ -128,9 +136,9 @@ describe("a console run", () => {
 
   it("asks nobody for a finished list, and names the price of another check", async () => {
     const { run, sent } = await make([...sites(3), "localhost"])
-    await run.prepare("am_key")
+    await run.prepare(payer)
     await run.go()
-    const plan = await run.prepare("am_key")
+    const plan = await run.prepare(payer)
     assert.deepStrictEqual([plan?.maxCredits, run.priceOfAll, sent.length], [0, 3, 1])
   })
 
@@ -141,7 +149,7 @@ describe("a console run", () => {
         return undefined
       },
     })
-    assert.isUndefined(await run.prepare("am_key"))
+    assert.isUndefined(await run.prepare(payer))
     assert.deepStrictEqual([run.status, run.halt], ["stopped", undefined])
   })
 
@@ -156,10 +164,10 @@ describe("a console run", () => {
       const { run } = await make(sites(3), {
         answer: (path) => (isFailing && path === failing ? fail() : undefined),
       })
-      if ((await run.prepare("am_key")) !== undefined) await run.go()
+      if ((await run.prepare(payer)) !== undefined) await run.go()
       assert.deepStrictEqual([run.status, run.halt], ["halted", halt])
       isFailing = false
-      await run.prepare("am_other")
+      await run.prepare({ key: "am_other", account: "acme" })
       await run.go()
       assert.deepStrictEqual([run.status, run.halt, run.creditsUsed], ["done", undefined, 3])
     }
@@ -170,7 +178,7 @@ describe("a console run", () => {
       answer: (path) => (path === batchPath ? lost() : undefined),
       isOnline: () => false,
     })
-    await run.prepare("am_key")
+    await run.prepare(payer)
     await run.go()
     assert.deepStrictEqual([run.halt, sent.length], [{ kind: "offline" }, 1])
   })
@@ -186,22 +194,31 @@ describe("a console run", () => {
         return undefined
       },
     })
-    await run.prepare("am_key")
+    await run.prepare(payer)
     await run.go()
     assert.deepStrictEqual(run.halt, { kind: "credits", available: 0 })
     assert.deepStrictEqual([run.checked, run.waiting, run.creditsUsed], [70, 50, 70])
   })
 
+  it("shows the refusal of a budget that is spent, while the account has credits", async () => {
+    const { run } = await make(sites(3), {
+      answer: (path) => (path === batchPath ? refused(402) : undefined),
+    })
+    await run.prepare(payer)
+    await run.go()
+    assert.deepStrictEqual(run.halt, { kind: "refused", message: "No." })
+  })
+
   it("stops when another window has taken the run, and when its journal cannot be read", async () => {
     const taken = { ...memory(), keepBatch: () => Promise.reject(new TakenOver()) }
     const { run, sent } = await make(sites(3), { journal: taken })
-    await run.prepare("am_key")
+    await run.prepare(payer)
     await run.go()
     assert.deepStrictEqual([run.halt, sent.length], [{ kind: "window" }, 0])
     const unreadable = memory()
     const other = await make(sites(3), { journal: unreadable })
     Object.assign(unreadable, { read: () => Promise.reject(new Error("damaged")) })
-    await other.run.prepare("am_key")
+    await other.run.prepare(payer)
     assert.deepStrictEqual(other.run.halt, { kind: "store" })
   })
 })
