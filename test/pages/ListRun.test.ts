@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
-import { batchPath, previewPath } from "../../src/contract/Wire.ts"
+import { batchPath, keyPath, previewPath } from "../../src/contract/Wire.ts"
 import { ListRun, type RunJournal, TakenOver } from "../../src/pages/ListRun.ts"
 import type { Batch, Entry } from "../../src/run/Journal.ts"
 
@@ -27,6 +27,15 @@ const answerTo = (path: string, urls: ReadonlyArray<string>): Answer => {
   const counts = { total: urls.length, valid: valid.length, invalid: urls.length - valid.length }
   const summary = { ...counts, duplicates: 0, known: 0, toBuy: valid.length }
   return { status: 200, body: { success: true, data: { entries, summary }, quota } }
+}
+
+const theKey = {
+  id: "a",
+  label: null,
+  account: "acme",
+  scopes: ["check", "read"],
+  expiresAt: null,
+  budget: null,
 }
 
 const failed = (url: string) => ({ url, reason: "INVALID_URL" })
@@ -63,7 +72,7 @@ const make = async (
   let spent = 0
   const respond = (path: string, body: unknown, key: string): Answer => {
     if (typeof body !== "string") {
-      const data = { availableCredits: credits() }
+      const data = path === keyPath ? theKey : { availableCredits: credits() }
       return answer?.(path, [], key) ?? { status: 200, body: { success: true, data } }
     }
     const { urls } = JSON.parse(body)
