@@ -1,6 +1,8 @@
 /** Lists the verbs of the command line, and runs the verb that the arguments name. */
+import { userInfo } from "node:os"
 import { Command, CommanderError } from "commander"
 import * as Effect from "effect/Effect"
+import { Actor } from "../AuditLog.ts"
 import { WrongUsage } from "./ExitStatus.ts"
 import { write } from "./Output.ts"
 import type { Verb } from "./Verb.ts"
@@ -18,6 +20,7 @@ const verbs: Readonly<Record<string, Entry>> = {
   account: ["Create, list, suspend and resume accounts", () => import("./account.ts")],
   key: ["Create, list, update, rotate and revoke API keys", () => import("./key.ts")],
   credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],
+  audit: ["List what operators did and tried, newest first", () => import("./audit.ts")],
   check: ["Check a list of URLs, of any length, through the HTTP API", () => import("./check.ts")],
   history: ["Show the figures of a URL over time", () => import("./history.ts")],
   dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],
@@ -64,5 +67,14 @@ export const run = (words: ReadonlyArray<string>) =>
       if (!(error instanceof CommanderError)) throw error
       if (error.exitCode !== 0) return yield* new WrongUsage()
     }
-    yield* chosen
+    yield* Effect.provideService(chosen, Actor, `cli:${osUser()}`)
   })
+
+/** The operating system's name of the user, or its number in a container without names. */
+const osUser = () => {
+  try {
+    return userInfo().username
+  } catch {
+    return String(process.getuid?.() ?? "unknown")
+  }
+}

@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountName, Accounts } from "../Account.ts"
+import { refused } from "../AuditLog.ts"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
@@ -23,7 +24,7 @@ const create = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
-      const { id } = yield* accounts.create(name)
+      const { id } = yield* accounts.create(name).pipe(refused("account.create", name))
       if (credits > 0) yield* ledger.grant(id, credits, "opening grant")
       yield* print(
         json,
@@ -73,7 +74,7 @@ const suspension = (act: "suspend" | "resume") =>
     run: ({ json, name: nameOrId }) =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
-        const found = yield* accounts.find(nameOrId)
+        const found = yield* accounts.find(nameOrId).pipe(refused(`account.${act}`, nameOrId))
         const { id, name, suspendedAt } = yield* accounts[act](found.id)
         const suspended = suspendedAt !== null
         yield* print(

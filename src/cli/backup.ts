@@ -58,15 +58,11 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: st
  */
 export const booksOf = (file: string) =>
   Effect.gen(function* () {
-    const settings = yield* Settings.Settings
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
       Effect.zipRight(
         Effect.provide(Effect.all([verified, Head.digest(Heads.heads)]), Stores.forVerbs),
       ),
-      Effect.provideService(Settings.Settings, {
-        ...settings,
-        databaseUrl: Redacted.make(`sqlite:${file}`),
-      }),
+      onFile(file),
     )
     if (problems.length > 0) {
       return yield* new BooksBroken({
@@ -75,3 +71,14 @@ export const booksOf = (file: string) =>
     }
     return { accounts, entries, heads: digest }
   }).pipe(failWithStoreFailure)
+
+/** Uses a SQLite file in place of the database of the settings. */
+export const onFile =
+  (file: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(Settings.Settings, (settings) =>
+      Effect.provideService(effect, Settings.Settings, {
+        ...settings,
+        databaseUrl: Redacted.make(`sqlite:${file}`),
+      }),
+    )

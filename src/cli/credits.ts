@@ -2,6 +2,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
+import { refused } from "../AuditLog.ts"
 import { counted } from "../text/counted.ts"
 import * as Balance from "../ledger/Balance.ts"
 import * as Audit from "../ledger/Audit.ts"
@@ -39,7 +40,7 @@ const grant = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
-      const { id, name } = yield* accounts.find(account)
+      const { id, name } = yield* accounts.find(account).pipe(refused("credits.grant", account))
       const balance = yield* ledger.grant(id, amount, note)
       yield* print(
         json,
@@ -90,8 +91,9 @@ const verify = Verb.make({
   }),
   run: ({ against, heads: file, json }) =>
     Effect.gen(function* () {
+      const found = yield* verified
       const { accounts, entries, problems } = Audit.withProblems(
-        yield* verified,
+        found,
         against === undefined ? [] : yield* Heads.compare(against),
       )
       const ok = problems.length === 0
@@ -101,11 +103,13 @@ const verify = Verb.make({
         { ok, accounts, entries, problems, heads },
         [
           ...problems,
-          `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
+          `Verified ${counted(accounts, "account")}, ${counted(entries, "entry", "entries")} and ${counted(found.lines, "line")} of the audit log: ${counted(problems.length, "problem")}.`,
           ...(ok && against !== undefined ? [`The ledger continues ${against}.`] : []),
           ...(heads === undefined
             ? []
-            : [`Wrote ${counted(heads.accounts, "head")} to ${file}, SHA-256 ${heads.digest}.`]),
+            : [
+                `Wrote the heads of ${counted(heads.accounts, "account")} and of the audit log to ${file}, SHA-256 ${heads.digest}.`,
+              ]),
         ].join("\n"),
       )
       if (!ok) return yield* new BooksBroken({ problems: problems.length })

@@ -13,7 +13,7 @@ import * as Heads from "../sql/Heads.ts"
 
 class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
 
-/** Writes a new file with one line for each account. Returns the file's SHA-256 digest. */
+/** Writes a new file with one line for each account, and one for the audit log. Returns the file's SHA-256 digest. */
 export const write = (file: string) =>
   Effect.acquireUseRelease(
     Effect.try({ try: () => openSync(file, "wx"), catch: OutputFailed.of(file) }),

@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
+import { refused } from "../AuditLog.ts"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import * as Scope from "../Scope.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
@@ -57,7 +58,7 @@ const create = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
-      const { id, name } = yield* accounts.find(account)
+      const { id, name } = yield* accounts.find(account).pipe(refused("key.create", account))
       const issued = yield* keys.issue({ account: id, label, expiresIn, scopes })
       yield* show(json, issued, name)
     }).pipe(Effect.provide(Database.existing)),
@@ -124,10 +125,12 @@ const update = Verb.make({
   run: ({ id, json, label, scopes }) =>
     Effect.gen(function* () {
       const keys = yield* ApiKeys
-      const key = yield* keys.update(id, {
-        ...(label !== undefined && { label: label === "" ? null : label }),
-        ...(scopes !== undefined && { scopes }),
-      })
+      const key = yield* keys
+        .update(id, {
+          ...(label !== undefined && { label: label === "" ? null : label }),
+          ...(scopes !== undefined && { scopes }),
+        })
+        .pipe(refused("key.update", id))
       const document = {
         id,
         label: key.label,
@@ -153,7 +156,7 @@ const rotate = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
-      const issued = yield* keys.rotate(id, grace)
+      const issued = yield* keys.rotate(id, grace).pipe(refused("key.rotate", id))
       const { accountId } = issued.record
       const name = yield* accounts.find(accountId).pipe(
         Effect.map((account) => account.name),
@@ -171,7 +174,7 @@ const revoke = Verb.make({
   run: ({ id, json }) =>
     Effect.gen(function* () {
       const keys = yield* ApiKeys
-      const { revokedAt } = yield* keys.revoke(id)
+      const { revokedAt } = yield* keys.revoke(id).pipe(refused("key.revoke", id))
       yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
     }).pipe(Effect.provide(Database.existing)),
 })

@@ -6,12 +6,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { AuditLog } from "../AuditLog.ts"
+import * as Stores from "../server/Stores.ts"
 import { counted } from "../text/counted.ts"
 import * as Settings from "../Settings.ts"
 import * as Presence from "../sql/Presence.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import * as SqliteRestore from "../sql/SqliteRestore.ts"
-import { booksOf } from "./backup.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
+import { booksOf, onFile } from "./backup.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as Verb from "./Verb.ts"
@@ -43,7 +46,10 @@ const restore = ({ file, json }: { readonly file: string; readonly json: boolean
     }
     const { former, verified } = yield* SqliteRestore.restore(source, database, (copy) =>
       Effect.mapError(
-        Effect.zipRight(Sqlite.examine(copy), booksOf(copy)),
+        Sqlite.examine(copy).pipe(
+          Effect.zipRight(booksOf(copy)),
+          Effect.tap(({ heads }) => appendLine(copy, source, heads)),
+        ),
         (error) =>
           new RestoreFailed({
             message: `${source} cannot be restored: ${
@@ -62,6 +68,12 @@ const restore = ({ file, json }: { readonly file: string; readonly json: boolean
       ].join("\n"),
     )
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
+
+/** The line is in the copy, and the log of the replaced database stays with that database. */
+const appendLine = (copy: string, source: string, heads: string) =>
+  Effect.flatMap(AuditLog, ({ append }) =>
+    append({ action: "database.restore", subject: source, detail: { heads } }),
+  ).pipe(Effect.provide(Stores.forVerbs), onFile(copy), failWithStoreFailure)
 
 export const verb = Verb.make({
   examples: ["authority restore /var/backups/authority.db"],

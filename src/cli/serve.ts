@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { Actor } from "../AuditLog.ts"
 import * as Composition from "../server/Composition.ts"
 import { allInDatabase } from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"
@@ -25,6 +26,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Effect.provide(Otlp.layer),
       Effect.provide(Logging.layer({ stderr: options.json })),
       Effect.provide(Settings.layer),
+      Effect.provideService(Actor, "serve"),
     )
 
 export const verb = Verb.make({

@@ -117,21 +117,34 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
     head: entry.hash,
     broken: undefined,
   }
-  const problem =
-    entry.sequence !== after.entries
-      ? `entry ${after.entries} is missing: the next entry is entry ${entry.sequence}`
-      : entry.hash !== chainHash(sums.head, entry)
-        ? `entry ${entry.sequence} was changed: its hash does not match`
-        : entry.balanceAfter !== after.granted - after.charged
-          ? `entry ${entry.sequence} records a balance of ${entry.balanceAfter}, but the entries add up to ${after.granted - after.charged}`
-          : after.granted < after.charged
-            ? `entry ${entry.sequence} takes the balance below 0`
-            : undefined
-  return { ...after, broken: problem }
+  const broken =
+    breakOf("entry", after.entries, entry, chainHash(sums.head, entry)) ??
+    (entry.balanceAfter !== after.granted - after.charged
+      ? `entry ${entry.sequence} records a balance of ${entry.balanceAfter}, but the entries add up to ${after.granted - after.charged}`
+      : after.granted < after.charged
+        ? `entry ${entry.sequence} takes the balance below 0`
+        : undefined)
+  return { ...after, broken }
 }
 
 const grantedBy = ({ amount, kind }: LedgerEntry) =>
   kind === "grant" ? amount : kind === "correction" ? -amount : 0
+
+/**
+ * Returns why a record does not continue its chain; undefined when it does. `sequence` and `hash`
+ * are what the record must have.
+ */
+export const breakOf = (
+  name: "entry" | "line",
+  sequence: number,
+  record: { readonly sequence: number; readonly hash: string },
+  hash: string,
+): string | undefined =>
+  record.sequence !== sequence
+    ? `${name} ${sequence} is missing: the next ${name} is ${name} ${record.sequence}`
+    : record.hash !== hash
+      ? `${name} ${sequence} was changed: its hash does not match`
+      : undefined
 
 const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>
   lastEntry > balance.entries

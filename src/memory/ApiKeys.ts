@@ -6,13 +6,21 @@ import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { Accounts } from "../Account.ts"
 import { type AccountKey, ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import { keyDetail } from "../AuditLog.ts"
+import type { Detail } from "../ledger/AuditLine.ts"
+import * as AuditLog from "./AuditLog.ts"
 import * as KeyBudgets from "./KeyBudgets.ts"
 import * as KeyRecords from "./KeyRecords.ts"
 import { contains, findsKey, pageOf } from "./search.ts"
 
-const tags = [Accounts, KeyRecords.KeyRecords, KeyBudgets.KeyBudgets] as const
+const services = Effect.all([
+  Accounts,
+  KeyRecords.KeyRecords,
+  KeyBudgets.KeyBudgets,
+  AuditLog.appender,
+])
 
-const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
+const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
   const find = (id: ApiKey.ApiKeyId) =>
     Effect.suspend(() =>
       Effect.mapError(
@@ -49,6 +57,11 @@ const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
     return issued
   }
 
+  const note = (action: string, { accountId, id }: ApiKey.ApiKey, detail: Detail) =>
+    Effect.flatMap(Effect.orDie(accounts.find(accountId)), ({ name }) =>
+      append({ action, subject: id, detail: { account: name, ...detail } }),
+    )
+
   return ApiKeys.of({
     authenticate: (key) =>
       Effect.gen(function* () {
@@ -61,12 +74,15 @@ const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
       }),
 
     issue: (options) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const issued = insert(ApiKey.issue(ApiKey.terms(options), now))
         if (options.budget !== undefined) {
           KeyBudgets.change(keyBudgets, issued.record.id, options.budget, now)
         }
-        return issued
+        return Effect.as(
+          note("key.create", issued.record, keyDetail.created(issued.record)),
+          issued,
+        )
       }),
 
     rotate: (id, grace) =>
@@ -76,16 +92,18 @@ const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
         records.set(hash, { ...former, expiresAt })
         const issued = insert(ApiKey.issue(withBudget(former), now))
         keyBudgets.budgets.put(issued.record.id, keyBudgets.budgets.of(id))
+        yield* note("key.rotate", former, keyDetail.rotated(issued.record.id, expiresAt))
+        yield* note("key.create", issued.record, keyDetail.created(issued.record, id))
         return issued
       }),
 
     update: (id, change) =>
-      Effect.map(usable(id), ({ hash, now, record }) => {
+      Effect.flatMap(usable(id), ({ hash, now, record }) => {
         const { budget, label = record.label, scopes = record.scopes } = change
         if (budget !== undefined) KeyBudgets.change(keyBudgets, id, budget, now)
         const changed = { ...record, label, scopes }
         records.set(hash, changed)
-        return withBudget(changed)
+        return Effect.as(note("key.update", record, keyDetail.updated(change)), withBudget(changed))
       }),
 
     revoke: (id) =>
@@ -94,6 +112,7 @@ const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
         const [hash, record] = yield* find(id)
         const revokedAt = record.revokedAt ?? now
         records.set(hash, { ...record, revokedAt })
+        yield* note("key.revoke", record, keyDetail.revoked(revokedAt))
         return { id, revokedAt }
       }),
 

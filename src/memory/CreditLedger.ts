@@ -11,6 +11,8 @@ import * as Audit from "../ledger/Audit.ts"
 import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import type { Detail } from "../ledger/AuditLine.ts"
+import * as AuditLog from "./AuditLog.ts"
 import * as KeyBudgets from "./KeyBudgets.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 
@@ -22,18 +24,24 @@ export const layer = (options: {
 }): Layer.Layer<CreditLedger> =>
   Layer.effect(
     CreditLedger,
-    Effect.map(KeyBudgets.KeyBudgets, (keyBudgets) => make(options, keyBudgets)),
+    Effect.zipWith(KeyBudgets.KeyBudgets, AuditLog.appender, (keyBudgets, append) =>
+      make(options, keyBudgets, append),
+    ),
   ).pipe(Layer.provide(KeyBudgets.layer))
 
 const make = (
   options: { readonly lease: Duration.DurationInput },
   keyBudgets: KeyBudgets.KeyBudgets["Type"],
+  append: AuditLog.Append,
 ) => {
   const { budgets } = keyBudgets
   const books = new Books(Duration.toMillis(options.lease), [], [], [], budgets)
   keyBudgets.books = books
   const entriesOf = (account: AccountId) =>
     books.newEntries.filter(({ accountId }) => accountId === account)
+  // This store does not know the names of accounts.
+  const noteEntry = (action: string, subject: AccountId, detail: Detail) =>
+    append({ action, subject, detail })
   const isSteady = SteadyClock.make()
   const atNow = <A, E>(change: (now: number) => Either.Either<A, E>): Effect.Effect<A, E> =>
     Effect.flatMap(Clock.currentTimeMillis, change)
@@ -44,9 +52,17 @@ const make = (
     settle: (hold, charge, answer) => atNow((now) => books.settle(hold, charge, answer, now)),
     charge: (hold, charge, answer) => atNow((now) => books.charge(hold, charge, answer, now)),
     release: (hold) => Effect.asVoid(atNow(() => books.release(hold))),
-    grant: (account, amount, note) => atNow((now) => books.grant(account, amount, note, now)),
+    grant: (account, amount, note) =>
+      Effect.tap(
+        atNow((now) => books.grant(account, amount, note, now)),
+        ({ entries }) => noteEntry("credits.grant", account, { amount, note, entry: entries }),
+      ),
 
-    correct: (account, amount, note) => atNow((now) => books.correct(account, amount, note, now)),
+    correct: (account, amount, note) =>
+      Effect.tap(
+        atNow((now) => books.correct(account, amount, note, now)),
+        ({ entries }) => noteEntry("credits.correct", account, { amount, note, entry: entries }),
+      ),
     budgets: (keys) => Effect.map(Clock.currentTimeMillis, (now) => budgets.spentBy(keys, now)),
 
     expire: Effect.zipWith(Clock.currentTimeMillis, isSteady, (now, steady) => {

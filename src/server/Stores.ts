@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
+import type { AuditLog } from "../AuditLog.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
@@ -44,7 +45,7 @@ const importedLedger = <R>(
   ).pipe(Layer.unwrapEffect)
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
-export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
+export const inMemory: Layer.Layer<Stores | AuditLog, never, Settings.Settings> = Layer.mergeAll(
   Layer.provideMerge(
     imported(() => import("../memory/ApiKeys.ts")),
     imported(() => import("../memory/Accounts.ts")),
@@ -52,10 +53,11 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mer
   importedLedger(() => import("../memory/CreditLedger.ts")),
   imported(() => import("../memory/Health.ts")),
   imported(() => import("../memory/MetricsCache.ts")),
-)
+).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
 
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
+const auditLog = imported(() => import("../sql/AuditLog.ts"))
 const health = imported(() => import("../sql/Health.ts"))
 const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
 const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
@@ -169,6 +171,7 @@ export const inDatabase = {
 export const allInDatabase = Layer.mergeAll(
   inDatabase.accounts,
   inDatabase.apiKeys,
+  Layer.provide(auditLog, database),
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
@@ -179,7 +182,15 @@ export const allInDatabase = Layer.mergeAll(
   database,
 )
 
-const ofVerbs = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache, rankings)
+const ofVerbs = Layer.mergeAll(
+  accounts,
+  apiKeys,
+  auditLog,
+  creditLedger,
+  health,
+  metricsCache,
+  rankings,
+)
 
 /** What most verbs need. Fails with NoDatabase when the database does not exist. */
 export const forVerbs = Layer.provideMerge(ofVerbs, existing)

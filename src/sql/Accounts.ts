@@ -8,8 +8,10 @@ import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
 import { genesisHash } from "../ledger/LedgerEntry.ts"
+import { makeLines } from "./auditLines.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
+import { retryAfterConflict } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
@@ -17,6 +19,9 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
   Accounts,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const { appendChange } = makeLines(sql)
+    const line = (action: string, id: AccountId, changed: ReadonlyArray<string> | null) =>
+      appendChange({ action, table: "accounts", id, changed, detail: {} })
 
     const byNameOrId = SqlSchema.findAll({
       Request: Schema.String,
@@ -40,6 +45,11 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
     const changed = (id: AccountId, now: number | null) =>
       change({ id, now }).pipe(
         Effect.flatMap(Effect.mapError(() => new AccountNotFound({ account: id }))),
+        Effect.zipLeft(
+          line(now === null ? "account.resume" : "account.suspend", id, ["suspendedAt"]),
+        ),
+        sql.withTransaction,
+        retryAfterConflict,
         Failure.orDie,
       )
     const found = ({ text, ...search }: Search) => {
@@ -68,8 +78,10 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
         }
         yield* sql`INSERT INTO accounts ${sql.insert(row)}`.pipe(
           Effect.zipRight(sql`INSERT INTO balances ${sql.insert(opened)}`),
-          sql.withTransaction,
           Effect.catchIf(Failure.isDuplicate, () => new AccountExists({ name })),
+          Effect.zipRight(line("account.create", account.id, null)),
+          sql.withTransaction,
+          retryAfterConflict,
         )
         return account
       }, Failure.orDie),

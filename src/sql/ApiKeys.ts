@@ -15,13 +15,16 @@ import * as Struct from "effect/Struct"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey } from "../ApiKeys.ts"
+import { keyDetail } from "../AuditLog.ts"
+import type { Detail } from "../ledger/AuditLine.ts"
+import { makeLines } from "./auditLines.ts"
 import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
 import * as Scope from "../Scope.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 import { nextPage, pageSize } from "./paging.ts"
-import { makeRetryAfterDisconnection } from "./retry.ts"
+import { makeRetryAfterDisconnection, retryAfterConflict } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
@@ -32,6 +35,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     const retried = yield* makeRetryAfterDisconnection
     const { after, byAccount, byHash, byId, found, insert, put, revokedAt } = makeQueries(sql)
     const budgets = makeBudgetWrites(sql)
+    const log = makeKeyLines(sql)
     const noteUse = yield* makeNoteUse(sql)
     const usable = Effect.fnUntraced(function* (id: ApiKey.ApiKeyId) {
       const found = yield* byId(id)
@@ -61,9 +65,11 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           if (options.budget !== undefined) {
             yield* budgets.put(issued.record, options.budget, now, nothing)
           }
+          yield* log.created(issued.record)
           return issued
         },
         sql.withTransaction,
+        retryAfterConflict,
         Failure.orDie,
       ),
 
@@ -76,9 +82,12 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
           const issued = yield* insert(ApiKey.issue(former, now))
           if (former.budget != null) yield* budgets.share(id, issued.record.id)
+          yield* log.rotated(id, issued.record.id, endsAt)
+          yield* log.created(issued.record, id)
           return issued
         },
         sql.withTransaction,
+        retryAfterConflict,
         Failure.orDie,
       ),
 
@@ -87,19 +96,29 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         const scanned = budget == null ? nothing : yield* budgets.scan(owner)
         return yield* Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
+          const sharing = budget === undefined ? [{ id }] : yield* budgets.keysOf(id)
           if (budget === null) yield* budgets.remove(owner)
           else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
           yield* put(id, change)
+          for (const key of sharing) {
+            yield* log.updated(key.id, key.id === id ? { ...change, budget } : { budget })
+          }
           return yield* usable(id)
-        }).pipe(sql.withTransaction)
+        }).pipe(sql.withTransaction, retryAfterConflict)
       }, Failure.orDie),
 
-      revoke: Effect.fn("ApiKeys.revoke")(function* (id) {
-        const now = yield* Clock.currentTimeMillis
-        const revoked = yield* revokedAt({ id, now })
-        if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
-        return { id, revokedAt: revoked.value.revokedAt }
-      }, Failure.orDie),
+      revoke: Effect.fn("ApiKeys.revoke")(
+        function* (id) {
+          const now = yield* Clock.currentTimeMillis
+          const revoked = yield* revokedAt({ id, now })
+          if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
+          yield* log.revoked(id, revoked.value.revokedAt)
+          return { id, revokedAt: revoked.value.revokedAt }
+        },
+        sql.withTransaction,
+        retryAfterConflict,
+        Failure.orDie,
+      ),
 
       list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
 
@@ -116,6 +135,33 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     })
   }),
 )
+
+/** Appends the lines of changed keys to the audit log, at the end of the caller's transaction. */
+const makeKeyLines = (sql: SqlClient.SqlClient) => {
+  const { appendChange } = makeLines(sql)
+  const line = (
+    action: string,
+    id: ApiKey.ApiKeyId,
+    changed: ReadonlyArray<string> | null,
+    detail: Detail,
+  ) => appendChange({ action, table: "api_keys", id, changed, detail })
+  return {
+    created: (record: ApiKey.ApiKey, replaces?: ApiKey.ApiKeyId) =>
+      line("key.create", record.id, null, keyDetail.created(record, replaces)),
+    rotated: (id: ApiKey.ApiKeyId, successor: ApiKey.ApiKeyId, expiresAt: number) =>
+      line("key.rotate", id, ["expiresAt"], keyDetail.rotated(successor, expiresAt)),
+    updated: (id: ApiKey.ApiKeyId, change: Change) => {
+      const changed = [
+        ...(change.label === undefined ? [] : ["label"]),
+        ...(change.scopes === undefined ? [] : ["scopes"]),
+        ...(change.budget === undefined ? [] : ["budget", "budgetId"]),
+      ]
+      return line("key.update", id, changed, keyDetail.updated(change))
+    },
+    revoked: (id: ApiKey.ApiKeyId, revokedAt: number) =>
+      line("key.revoke", id, ["revokedAt"], keyDetail.revoked(revokedAt)),
+  }
+}
 
 const makeQueries = (sql: SqlClient.SqlClient) => {
   const columns = sql`

@@ -11,6 +11,7 @@ import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import { Actor } from "../AuditLog.ts"
 import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
@@ -117,17 +118,23 @@ const make = (options: Options) =>
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
       grant: (accountId, amount, note) =>
-        submitWithoutDeadline({
-          ...none,
-          accountId,
-          apply: (books, now) => books.grant(accountId, amount, note, now),
-        }),
+        Effect.flatMap(Actor, (actor) =>
+          submitWithoutDeadline({
+            ...none,
+            accountId,
+            actor,
+            apply: (books, now) => books.grant(accountId, amount, note, now),
+          }),
+        ),
       correct: (accountId, amount, note) =>
-        submitWithoutDeadline({
-          ...none,
-          accountId,
-          apply: (books, now) => books.correct(accountId, amount, note, now),
-        }),
+        Effect.flatMap(Actor, (actor) =>
+          submitWithoutDeadline({
+            ...none,
+            accountId,
+            actor,
+            apply: (books, now) => books.correct(accountId, amount, note, now),
+          }),
+        ),
       budgets: budgetsOf(queries),
       expire: expiry.expire,
       ...LedgerReads.make(queries),
@@ -154,7 +161,7 @@ const asker =
     deadline: number,
   ) => {
     let answer: Exit.Exit<A, E> = notApplied
-    const { accountId, apiKeyId, charges, endsHoldOf, keyedHold, opens } = change
+    const { accountId, actor, apiKeyId, charges, endsHoldOf, keyedHold, opens } = change
     const apply = (books: Books, now: number) => {
       answer = exitOf(() => change.apply(books, now))
     }
@@ -170,7 +177,7 @@ const asker =
           : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
       )
     }
-    const command = { accountId, apiKeyId, endsHoldOf, keyedHold, apply }
+    const command = { accountId, actor, apiKeyId, endsHoldOf, keyedHold, apply }
     queue.submit(command, onCommit, deadline + commitGraceMs)
   }
 
@@ -188,6 +195,7 @@ const isTimeout = (error: unknown): error is StoreTimeout => error instanceof St
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
 const none = {
+  actor: undefined,
   apiKeyId: undefined,
   endsHoldOf: undefined,
   keyedHold: undefined,

@@ -6,11 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Head } from "../ledger/Head.ts"
+import { LogHead } from "../ledger/AuditLine.ts"
+import { auditLog, Head } from "../ledger/Head.ts"
 import * as Failure from "./Failure.ts"
 import { nextPage, pageSize } from "./paging.ts"
 
-/** The heads of all accounts that have entries, in the order of their ids. */
+/** The heads of all accounts that have entries, in the order of their ids, then the audit log's. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
   const after = SqlSchema.findAll({
     Request: Schema.String,
@@ -19,11 +20,21 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
       SELECT account_id, entries, head FROM balances
       WHERE entries > 0 AND account_id > ${account} ORDER BY account_id LIMIT ${pageSize}`,
   })
-  return Stream.paginateChunkEffect("", (account) =>
-    Effect.map(Failure.orDie(after(account)), (page) => [
-      Chunk.unsafeFromArray(page),
-      Option.map(nextPage(page), ({ accountId }) => accountId),
-    ]),
+  const ofLog = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: LogHead,
+    execute: () => sql`SELECT entries, head FROM audit_head WHERE entries > 0`,
+  })
+  return Stream.concat(
+    Stream.paginateChunkEffect("", (account) =>
+      Effect.map(Failure.orDie(after(account)), (page) => [
+        Chunk.unsafeFromArray(page),
+        Option.map(nextPage(page), ({ accountId }) => accountId),
+      ]),
+    ),
+    Stream.fromIterableEffect(Failure.orDie(ofLog(undefined))).pipe(
+      Stream.map((head) => ({ accountId: auditLog, ...head })),
+    ),
   )
 }).pipe(Stream.unwrap)
 
@@ -31,23 +42,28 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
  * Returns why the books do not continue an earlier head; undefined when they do. Only together with
  * a correct hash chain, this proves that all entries up to the head are the same.
  */
-export const problemOf = ({ accountId, entries, head }: Head) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+export const problemOf = ({ accountId, entries, head }: Head) => {
+  const isLog = accountId === auditLog
+  const [owner, record] = isLog ? ["the audit log", "line"] : [`account ${accountId}`, "entry"]
+  return Effect.flatMap(SqlClient.SqlClient, (sql) =>
     SqlSchema.findOne({
       Request: Schema.Void,
       Result: Schema.Struct({ hash: Schema.String }),
       execute: () =>
-        sql`SELECT hash FROM entries WHERE account_id = ${accountId} AND sequence = ${entries}`,
+        isLog
+          ? sql`SELECT hash FROM audit_log WHERE sequence = ${entries}`
+          : sql`SELECT hash FROM entries WHERE account_id = ${accountId} AND sequence = ${entries}`,
     })(undefined),
   ).pipe(
     Failure.orDie,
     Effect.map(
       Option.match({
-        onNone: () => `account ${accountId}: entry ${entries}, an earlier head, is missing`,
+        onNone: () => `${owner}: ${record} ${entries}, an earlier head, is missing`,
         onSome: ({ hash }) =>
           hash === head
             ? undefined
-            : `account ${accountId}: entry ${entries} differs from the earlier head, so it or an entry before it was replaced`,
+            : `${owner}: ${record} ${entries} differs from the earlier head, so the ${record} or one before it was replaced`,
       }),
     ),
   )
+}

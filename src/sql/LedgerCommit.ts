@@ -9,7 +9,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
-import * as Schedule from "effect/Schedule"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
 import { Books } from "../ledger/Books.ts"
@@ -17,10 +16,11 @@ import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { makeLines } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
-import { retry, retryAfterDisconnection } from "./retry.ts"
+import { retryAfterConflict, retryAfterDisconnection } from "./retry.ts"
 
 /** One change to one account's books. */
 export interface Command {
@@ -33,6 +33,8 @@ export interface Command {
    * The command's hold, if that hold has an idempotency key. The commit locks and reads that key.
    */
   readonly keyedHold: Hold | undefined
+  /** Who changes the books; undefined for a client's request, which gets no line in the audit log. */
+  readonly actor: string | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
@@ -67,6 +69,7 @@ export const make = (
   // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
   const areLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
   const { answersAreLost = areLost, leaseMs } = options
+  const { appendGrant } = makeLines(sql)
 
   // Runs the commands once. Do not create this generator function per commit: V8 would keep each
   // function and the requests that it captures until a major garbage collection.
@@ -99,8 +102,17 @@ export const make = (
           )
         : undefined,
     )
-    for (const command of commands) command.apply(books, now)
+    const acts: Array<Parameters<typeof appendGrant>> = []
+    for (const command of commands) {
+      const { length } = books.newEntries
+      command.apply(books, now)
+      if (command.actor === undefined) continue
+      const given = { actor: command.actor, at: now }
+      for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), given])
+    }
     yield* queries.write(books)
+    // In the same transaction, so that no credits are granted without a line in the audit log.
+    for (const act of acts) yield* appendGrant(...act)
     former.written = books
     former.isUndecided = answersAreLost
   })
@@ -128,6 +140,13 @@ export const make = (
   }
 }
 
+const actOf = ({ accountId, amount, kind, note, sequence }: LedgerEntry) => ({
+  action: kind === "correction" ? "credits.correct" : "credits.grant",
+  account: accountId,
+  granted: kind === "correction" ? -amount : amount,
+  detail: { amount, note, entry: sequence },
+})
+
 // Runs the statements in one transaction. Fails with StoreFailure when the database rejects the
 // data or a stored row cannot be decoded. Dies with StoreFailure when the database itself fails.
 // After a lost connection the statements run a second time, so they must check whether the first
@@ -137,7 +156,7 @@ const inTransaction =
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
     statements.pipe(
       sql.withTransaction,
-      retry({ while: Failure.isConflict, schedule: afterConflict }),
+      retryAfterConflict,
       retryAfterDisconnection,
       Effect.catchAll((error) =>
         Failure.isBadData(error)
@@ -145,11 +164,6 @@ const inTransaction =
           : Effect.die(Failure.describe(error)),
       ),
     )
-
-/** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
-const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
-  Schedule.intersect(Schedule.recurs(10)),
-)
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

@@ -7,7 +7,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { genesisHash } from "../ledger/LedgerEntry.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { beginLog } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
@@ -270,6 +272,33 @@ const scopes = Effect.gen(function* () {
   yield* sql`ALTER TABLE accounts ADD COLUMN suspended_at BIGINT`
 })
 
+const auditLog = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE audit_log (
+      sequence BIGINT NOT NULL PRIMARY KEY,
+      at BIGINT NOT NULL,
+      actor TEXT NOT NULL,
+      action TEXT NOT NULL,
+      subject TEXT NOT NULL,
+      detail TEXT NOT NULL,
+      row_table TEXT,
+      row_id TEXT,
+      state TEXT,
+      granted BIGINT,
+      hash TEXT NOT NULL
+    )`
+  yield* sql`CREATE INDEX audit_log_by_row ON audit_log (row_table, row_id, sequence)`
+  yield* sql`
+    CREATE TABLE audit_head (
+      id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+      entries BIGINT NOT NULL,
+      head TEXT NOT NULL
+    )`
+  yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
+  yield* beginLog(sql)
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -281,6 +310,7 @@ const migrations = {
   "8_observations": observations,
   "9_budgets": budgets,
   "10_scopes": scopes,
+  "11_audit_log": auditLog,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -69,6 +69,9 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
     /** Locks the balance of an account, and so the budgets of its keys. */
     lock,
 
+    /** The key, and the keys that share its budget. */
+    keysOf,
+
     /** Reads a key's entries without a lock, so that `put` holds the lock only for the last ones. */
     scan: (owner: Owner) => scan(owner),
 

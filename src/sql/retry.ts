@@ -17,6 +17,17 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
+/** Starts a transaction again after a serialization failure or a deadlock. */
+export const retryAfterConflict = <A, E, R>(
+  transaction: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> =>
+  retry({ while: Failure.isConflict, schedule: afterConflict })(transaction)
+
+/** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
+const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
+  Schedule.intersect(Schedule.recurs(10)),
+)
+
 /** How long statements are retried after a lost connection. `authority serve` sets its own limit. */
 export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
   "authority/sql/ReconnectLimit",

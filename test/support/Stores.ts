@@ -13,18 +13,21 @@ import { inject } from "vitest"
 import type { Accounts } from "../../src/Account.ts"
 import type { ApiKeys } from "../../src/ApiKeys.ts"
 import type { CreditLedger } from "../../src/CreditLedger.ts"
+import type { AuditLog } from "../../src/AuditLog.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
+import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
-export type Ports = Accounts | ApiKeys | CreditLedger
+export type Ports = Accounts | ApiKeys | AuditLog | CreditLedger
 
 /** The lease of holds in these stores. */
 export const lease = "1 minute"
@@ -32,16 +35,18 @@ export const lease = "1 minute"
 const memory: Layer.Layer<Ports> = Layer.mergeAll(
   Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer),
   MemoryCreditLedger.layer({ lease }),
-)
+).pipe(Layer.provideMerge(MemoryAuditLog.layer))
 
 /** The SQL stores and their SQL client, for tests that query the tables. */
 export const inSql = <E, R>(
   client: Layer.Layer<SqlClient.SqlClient, E, R>,
 ): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
-  Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease })).pipe(
-    Layer.provideMerge(Migrations.layer),
-    Layer.provideMerge(client),
-  )
+  Layer.mergeAll(
+    SqlAccounts.layer,
+    SqlApiKeys.layer,
+    SqlAuditLog.layer,
+    SqlCreditLedger.layer({ lease }),
+  ).pipe(Layer.provideMerge(Migrations.layer), Layer.provideMerge(client))
 
 /** The stores in a SQLite file, which stays when the layer closes. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))

@@ -24,6 +24,7 @@ import type * as RateLimit from "../../src/http/RateLimit.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsCache } from "../../src/MetricsCache.ts"
@@ -70,6 +71,7 @@ const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
     ? Layer.orDie(sqliteFile(":memory:"))
     : Layer.provideMerge(keys ?? MemoryApiKeys.layer, MemoryAccounts.layer).pipe(
         Layer.merge(ledger ?? memoryLedger),
+        Layer.provideMerge(MemoryAuditLog.layer),
       ))
 
 /** Starts a server for the current scope, with one account and its API key. */

@@ -13,7 +13,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { grant } from "../../scripts/support/ledger.ts"
 import { Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { AuditLog } from "../../src/AuditLog.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
@@ -104,7 +108,7 @@ class OldService extends Context.Tag("OldService")<
   OldService,
   {
     readonly url: string
-    readonly stores: Layer.Layer<Ports, unknown>
+    readonly stores: Layer.Layer<Ports | SqlClient.SqlClient, unknown>
   }
 >() {}
 
@@ -222,6 +226,42 @@ for (const dialect of ["sqlite", "postgres"] as const) {
               now.map(({ charged, granted }) => ({ charged, granted })),
               balances.map(({ charged, granted }) => ({ charged, granted })),
             )
+          }),
+      )
+
+      it.scoped(
+        "the audit log begins with what there was, and finds changes by hand since then",
+        () =>
+          Effect.gen(function* () {
+            const { stores } = yield* databases[dialect](yield* folder)
+            yield* Effect.gen(function* () {
+              const log = yield* AuditLog
+              const keys = yield* ApiKeys
+              const sql = yield* SqlClient.SqlClient
+              const accounts = yield* (yield* Accounts).list
+              const [begin] = yield* log.list({ limit: 1 })
+              assert.deepInclude(begin, { sequence: 1, action: "log.begin" })
+              assert.strictEqual(begin?.detail["accounts"], accounts.length)
+              assert.strictEqual(begin?.detail["keys"], apiKeys.length)
+              assert.strictEqual(
+                begin?.detail["granted"],
+                String(balances.reduce((sum, { granted }) => sum + granted, 0)),
+              )
+              assert.deepStrictEqual(yield* log.verify, { lines: 1, problems: [] })
+
+              const account = accounts[0]?.id ?? assert.fail("no account")
+              const [old] = yield* keys.list(account)
+              const id = old?.id ?? assert.fail("no key")
+              yield* keys.revoke(id)
+              yield* grant(account, 5)
+              assert.deepStrictEqual((yield* log.verify).problems, [])
+              yield* sql`UPDATE api_keys SET revoked_at = NULL, hash = 'other' WHERE id = ${id}`
+              yield* sql`UPDATE balances SET granted = granted + 1 WHERE account_id = ${account}`
+              const { problems } = yield* log.verify
+              assert.strictEqual(problems.length, 2)
+              assert.match(problems[0] ?? "", new RegExp(`^key ${id}: its (hash|revoked_at) was`))
+              assert.match(problems[1] ?? "", /^the audit log began with \d+ granted credits, but/)
+            }).pipe(Effect.provide(stores))
           }),
       )
 

@@ -1,0 +1,98 @@
+/**
+ * The port (interface) to the audit log, which has a line for every change that an operator made,
+ * and for every change that was refused. The stores write the lines of their changes themselves.
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
+import type { Change } from "./ApiKeys.ts"
+import { Budget } from "./ledger/Budget.ts"
+import type { AuditLine, Detail } from "./ledger/AuditLine.ts"
+
+/**
+ * Who makes the changes of the current fiber: `serve`, unless the command line or the HTTP
+ * administration sets another value.
+ */
+export class Actor extends Context.Reference<Actor>()("authority/Actor", {
+  defaultValue: () => "serve",
+}) {}
+
+/** Something that an operator did or tried. */
+export interface Act {
+  /** A noun and a verb, such as `key.revoke`. */
+  readonly action: string
+  /** The account's name, the key's id, or what the refused act named. */
+  readonly subject: string
+  readonly detail: Detail
+}
+
+/** The lines to list. */
+export interface Page {
+  readonly limit: number
+  /** Lists only lines with a lower sequence. */
+  readonly before?: number | undefined
+}
+
+/** The result of a verification of the log. Each problem is a sentence. */
+export interface LogVerification {
+  readonly lines: number
+  readonly problems: ReadonlyArray<string>
+}
+
+/** Every method may die with StoreFailure. */
+export class AuditLog extends Context.Tag("authority/AuditLog")<
+  AuditLog,
+  {
+    /** Appends a line with the current Actor, for an act that changes nothing in another store. */
+    readonly append: (act: Act) => Effect.Effect<void>
+    /** The newest lines first. */
+    readonly list: (page: Page) => Effect.Effect<ReadonlyArray<AuditLine>>
+    /**
+     * Recomputes every hash, and compares the accounts, keys and granted credits with the lines of
+     * their changes. Returns the first 100 problems.
+     */
+    readonly verify: Effect.Effect<LogVerification>
+  }
+>() {}
+
+const textOf = Schema.encodeSync(Budget)
+
+const iso = (epochMs: number) => new Date(epochMs).toISOString()
+
+/** The details of the acts on keys, the same in every store. Times are epoch milliseconds. */
+export const keyDetail = {
+  created: (
+    { budget, expiresAt, label, scopes, start }: ApiKey,
+    replaces?: ApiKeyId | undefined,
+  ): Detail => ({
+    label,
+    start,
+    expiresAt: expiresAt === null ? null : iso(expiresAt),
+    scopes: scopes.join(","),
+    ...(budget != null && { budget: textOf(budget) }),
+    ...(replaces !== undefined && { replaces }),
+  }),
+  rotated: (successor: ApiKeyId, expiresAt: number): Detail => ({
+    successor,
+    expiresAt: iso(expiresAt),
+  }),
+  updated: ({ budget, label, scopes }: Change): Detail => ({
+    ...(label !== undefined && { label }),
+    ...(scopes !== undefined && { scopes: scopes.join(",") }),
+    ...(budget !== undefined && { budget: budget === null ? "none" : textOf(budget) }),
+  }),
+  revoked: (revokedAt: number): Detail => ({ revokedAt: iso(revokedAt) }),
+}
+
+/** Appends a line when the change fails with a typed error. The line has the error's message. */
+export const refused =
+  (action: string, subject: string) =>
+  <A, E extends { readonly message: string }, R>(
+    change: Effect.Effect<A, E, R>,
+  ): Effect.Effect<A, E, R | AuditLog> =>
+    Effect.tapError(change, ({ message }) =>
+      Effect.flatMap(AuditLog, ({ append }) =>
+        append({ action, subject, detail: { refused: message } }),
+      ),
+    )

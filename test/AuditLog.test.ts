@@ -1,0 +1,172 @@
+import { assert, layer } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import { newAccount } from "../scripts/support/accounts.ts"
+import { grant } from "../scripts/support/ledger.ts"
+import { AccountName, Accounts } from "../src/Account.ts"
+import { ApiKeyId } from "../src/ApiKey.ts"
+import { ApiKeys } from "../src/ApiKeys.ts"
+import { Actor, AuditLog, refused } from "../src/AuditLog.ts"
+import { type Ports, stores } from "./support/Stores.ts"
+
+const as = (actor: string) => Effect.provideService(Actor, actor)
+
+const newest = (limit: number) => Effect.flatMap(AuditLog, ({ list }) => list({ limit }))
+
+/** The newest lines, oldest first, as action, subject and actor. */
+const acts = (limit: number) =>
+  Effect.map(newest(limit), (lines) =>
+    lines.map(({ action, actor, subject }) => [action, subject, actor]).reverse(),
+  )
+
+const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
+  layer(store)(`AuditLog in ${name}`, (it) => {
+    it.effect(
+      "each change of accounts, keys and credits is a line with its actor and its time",
+      () =>
+        Effect.gen(function* () {
+          yield* TestClock.setTime(Date.UTC(2026, 10, 24))
+          const keys = yield* ApiKeys
+          const account = yield* newAccount.pipe(as("cli:ann"))
+          yield* grant(account.id, 7, "invoice 9").pipe(as("admin@192.0.2.1"))
+          const first = yield* keys.issue({ account: account.id, label: "ci" }).pipe(as("cli:ann"))
+          const { record } = yield* keys.rotate(first.record.id, Duration.hours(1))
+          yield* keys.revoke(record.id).pipe(as("cli:bob"))
+          const lines = (yield* newest(6)).toReversed()
+          assert.deepStrictEqual(
+            lines.map(({ action, actor }) => [action, actor]),
+            [
+              ["account.create", "cli:ann"],
+              ["credits.grant", "admin@192.0.2.1"],
+              ["key.create", "cli:ann"],
+              ["key.rotate", "serve"],
+              ["key.create", "serve"],
+              ["key.revoke", "cli:bob"],
+            ],
+          )
+          const [created, granted, issued, rotated, successor, revoked] = lines
+          assert.strictEqual(created?.subject, account.name)
+          assert.deepInclude(granted?.detail, { amount: 7, note: "invoice 9", entry: 1 })
+          assert.deepStrictEqual(
+            [issued, rotated, successor, revoked].map((line) => line?.subject),
+            [first.record.id, first.record.id, record.id, record.id],
+          )
+          const of = { account: account.name }
+          const scopes = "check,read"
+          assert.deepStrictEqual(
+            [issued, rotated, successor, revoked].map((line) => line?.detail),
+            [
+              { ...of, label: "ci", start: first.record.start, expiresAt: null, scopes },
+              { ...of, successor: record.id, expiresAt: "2026-11-24T01:00:00.000Z" },
+              {
+                ...of,
+                label: "ci",
+                start: record.start,
+                expiresAt: null,
+                scopes,
+                replaces: first.record.id,
+              },
+              { ...of, revokedAt: "2026-11-24T00:00:00.000Z" },
+            ],
+          )
+          assert.isTrue(lines.every(({ at }) => at === Date.UTC(2026, 10, 24)))
+        }),
+    )
+
+    it.effect("the list goes back from the newest line, page by page, without gaps", () =>
+      Effect.gen(function* () {
+        const log = yield* AuditLog
+        for (const subject of ["a", "b", "c", "d", "e"]) {
+          yield* log.append({ action: "test.page", subject, detail: {} })
+        }
+        const first = yield* log.list({ limit: 2 })
+        const second = yield* log.list({ limit: 3, before: first.at(-1)?.sequence })
+        const lines = [...first, ...second]
+        assert.deepStrictEqual(
+          lines.map(({ subject }) => subject),
+          ["e", "d", "c", "b", "a"],
+        )
+        const [last = assert.fail("no line")] = lines
+        assert.deepStrictEqual(
+          lines.map(({ sequence }) => sequence),
+          [0, 1, 2, 3, 4].map((i) => last.sequence - i),
+        )
+        assert.deepStrictEqual(yield* log.list({ limit: 9, before: 1 }), [])
+      }),
+    )
+
+    it.effect(
+      "a refused change is a line with the reason, and a change that succeeds has one",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const keys = yield* ApiKeys
+          const unknown = ApiKeyId.make("nothing")
+          const error = yield* Effect.flip(
+            keys.revoke(unknown).pipe(refused("key.revoke", unknown), as("cli:ann")),
+          )
+          const [line] = yield* newest(1)
+          assert.deepInclude(line, {
+            actor: "cli:ann",
+            action: "key.revoke",
+            subject: "nothing",
+            detail: { refused: error.message },
+          })
+          const name = AccountName.make("not-refused")
+          yield* accounts.create(name).pipe(refused("account.create", name))
+          assert.deepStrictEqual(yield* acts(2), [
+            ["key.revoke", "nothing", "cli:ann"],
+            ["account.create", "not-refused", "serve"],
+          ])
+        }),
+    )
+
+    it.effect("a change that fails in the store has no line", () =>
+      Effect.gen(function* () {
+        const { name } = yield* newAccount
+        const [before] = yield* newest(1)
+        yield* Effect.flip((yield* Accounts).create(AccountName.make(name)))
+        yield* Effect.flip((yield* ApiKeys).rotate(ApiKeyId.make("none"), Duration.zero))
+        assert.deepStrictEqual((yield* newest(1))[0], before)
+      }),
+    )
+
+    it.effect("authentication and other reads are no acts", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const { id } = yield* newAccount
+        const { key } = yield* keys.issue({ account: id })
+        const [before] = yield* newest(1)
+        yield* keys.authenticate(key)
+        yield* keys.list(id)
+        yield* TestClock.adjust("10 seconds")
+        assert.deepStrictEqual((yield* newest(1))[0], before)
+        assert.deepStrictEqual((yield* (yield* AuditLog).verify).problems, [])
+      }),
+    )
+
+    it.effect("concurrent changes make one chain, and a very long subject is cut", () =>
+      Effect.gen(function* () {
+        const log = yield* AuditLog
+        const before = (yield* log.verify).lines
+        const subject = "x".repeat(5000)
+        yield* Effect.forEach(
+          Array(20).keys(),
+          () =>
+            Effect.all([
+              Effect.flatMap(newAccount, ({ id }) => grant(id, 1)),
+              log.append({ action: "test.long", subject, detail: {} }),
+            ]),
+          { concurrency: "unbounded" },
+        )
+        assert.deepStrictEqual(yield* log.verify, { lines: before + 60, problems: [] })
+        const lines = yield* newest(60)
+        const long = lines.find(({ action }) => action === "test.long")
+        assert.strictEqual(long?.subject, "x".repeat(200))
+      }),
+    )
+  })
+
+for (const [name, store] of stores) suite(name, store)
