@@ -96,6 +96,8 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      * when no key has this id.
      */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
+    /** Returns the record of a key, even of an expired or revoked one. Fails with ApiKeyNotFound. */
+    readonly find: (id: ApiKeyId) => Effect.Effect<ApiKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including revoked and expired keys. */
     readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
     /** Finds keys of all accounts, including revoked and expired keys. */

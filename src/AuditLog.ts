@@ -18,6 +18,26 @@ export class Actor extends Context.Reference<Actor>()("authority/Actor", {
   defaultValue: () => "serve",
 }) {}
 
+/** A request of the HTTP administration that has an idempotency key. */
+export interface ActRequest {
+  readonly key: string
+  /** Hash of the method, the path and the body. */
+  readonly fingerprint: string
+}
+
+/** The request of the current fiber's act; undefined without an idempotency key. */
+export class CurrentRequest extends Context.Reference<CurrentRequest>()("authority/ActRequest", {
+  defaultValue: (): ActRequest | undefined => undefined,
+}) {}
+
+/** An act that was done for a request with an idempotency key. */
+export interface FormerAct {
+  readonly action: string
+  readonly fingerprint: string
+  /** The id of the account or the key that was changed. */
+  readonly rowId: string | null
+}
+
 /** Something that an operator did or tried. */
 export interface Act {
   /** A noun and a verb, such as `key.revoke`. */
@@ -46,6 +66,11 @@ export class AuditLog extends Context.Tag("authority/AuditLog")<
   {
     /** Appends a line with the current Actor, for an act that changes nothing in another store. */
     readonly append: (act: Act) => Effect.Effect<void>
+    /**
+     * The acts that were done under an idempotency key. An act is done at most once under a key:
+     * a second one dies, and changes nothing.
+     */
+    readonly doneUnder: (key: string) => Effect.Effect<ReadonlyArray<FormerAct>>
     /** The newest lines first. */
     readonly list: (page: Page) => Effect.Effect<ReadonlyArray<AuditLine>>
     /**

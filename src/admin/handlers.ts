@@ -6,11 +6,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { type Account, type AccountId, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
+import { AuditLog } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import {
   Contradiction,
@@ -21,6 +23,7 @@ import {
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { refuse } from "../http/errorAnswer.ts"
+import { type Done, once, refused, repeated } from "./acts.ts"
 import { noTarget } from "../http/handlers.ts"
 import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
@@ -80,9 +83,12 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       )
       .handle("createAccount", ({ payload: { credits = creditsOf(0), name } }) =>
         Effect.gen(function* () {
-          const { id } = yield* Effect.mapError(accounts.create(name), contradiction)
-          if (credits > 0) yield* ledger.grant(id, credits, "opening grant")
-          return answer({ account: { id, name }, credits })
+          const created = accounts.create(name).pipe(refused("account.create", name))
+          const done = yield* once("account.create", Effect.mapError(created, contradiction))
+          const id = done.isRepeat ? (yield* find(done.rowId)).id : done.value.id
+          if (credits > 0) yield* once("credits.grant", ledger.grant(id, credits, "opening grant"))
+          const data = { account: { id, name }, credits }
+          return done.isRepeat ? repeated(data) : answer(data)
         }),
       )
       .handle("account", ({ path }) =>
@@ -93,14 +99,23 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       .handle("updateAccount", ({ path, payload: { suspended } }) =>
         Effect.gen(function* () {
           const { id } = yield* find(path.name)
-          const changed = suspended ? accounts.suspend(id) : accounts.resume(id)
+          const act = suspended ? "account.suspend" : "account.resume"
+          const changed = (suspended ? accounts.suspend(id) : accounts.resume(id)).pipe(
+            refused(act, path.name),
+          )
           return answer({ account: yield* rowOf(yield* Effect.mapError(changed, notFound)) })
         }),
       )
       .handle("changeCredits", ({ path, payload: { amount, note } }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
-          return answer({ account: name, ...fundsOf(yield* change(id, amount, note)) })
+          const action = amount > 0 ? "credits.grant" : "credits.correct"
+          const done = yield* once(action, change(id, amount, note).pipe(refused(action, name)))
+          const balance = done.isRepeat
+            ? yield* Effect.catchAll(ledger.balance(id), unavailable)
+            : done.value
+          const data = { account: name, ...fundsOf(balance) }
+          return done.isRepeat ? repeated(data) : answer(data)
         }),
       )
       .handle("statement", ({ path, urlParams }) =>
@@ -152,17 +167,32 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         (spent, now) => found.map((key) => keyOf(key, spent.get(key.id), now)),
       )
 
-    const nameOf = (id: AccountId) =>
-      Effect.map(Effect.mapError(accounts.find(id), notFound), ({ name }) => name)
+    const accountOf = (id: string) => Effect.mapError(accounts.find(id), notFound)
 
-    const newKey = ({ key, record }: ApiKey.IssuedKey, account: string) =>
-      answer({
-        key: Redacted.value(key),
-        id: record.id,
-        account,
-        expiresAt: isoOrNull(record.expiresAt),
-        scopes: record.scopes,
-        budget: record.budget ?? null,
+    const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) => ({
+      key,
+      id: record.id,
+      account,
+      expiresAt: isoOrNull(record.expiresAt),
+      scopes: record.scopes,
+      budget: record.budget ?? null,
+    })
+
+    // The answer to a repeat has no key: the secret is stored nowhere.
+    const answerNewKey = (done: Done<ApiKey.IssuedKey>) =>
+      Effect.gen(function* () {
+        if (!done.isRepeat) {
+          const { key, record } = done.value
+          const { name } = yield* accountOf(record.accountId)
+          return answer(newKeyOf(record, name, Redacted.value(key)))
+        }
+        const record = yield* Effect.mapError(keys.find(ApiKey.ApiKeyId.make(done.rowId)), notFound)
+        const { name } = yield* accountOf(record.accountId)
+        const { budget } = record
+        return repeated({
+          ...newKeyOf(record, name, null),
+          budget: budget == null ? null : `${budget.credits}/${budget.period}`,
+        })
       })
 
     return handlers
@@ -184,14 +214,16 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
       .handle("createKey", ({ path, payload }) =>
         Effect.gen(function* () {
-          const { id, name } = yield* Effect.mapError(accounts.find(path.name), notFound)
-          return newKey(yield* keys.issue({ account: id, ...payload }), name)
+          const account = yield* Effect.mapError(accounts.find(path.name), notFound)
+          const done = yield* once("key.create", keys.issue({ account: account.id, ...payload }))
+          return yield* answerNewKey(done)
         }),
       )
       .handle("updateKey", ({ path, payload }) =>
         Effect.gen(function* () {
-          const key = yield* Effect.mapError(keys.update(path.id, payload), notFound)
-          const account = yield* nameOf(key.accountId)
+          const updated = keys.update(path.id, payload).pipe(refused("key.update", path.id))
+          const key = yield* Effect.mapError(updated, notFound)
+          const { name: account } = yield* accountOf(key.accountId)
           const spent = yield* Effect.catchAll(budgets([key.id]), unavailable)
           const now = yield* Clock.currentTimeMillis
           return answer({ key: keyOf({ ...key, account }, spent.get(key.id), now) })
@@ -199,13 +231,16 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
       .handle("rotateKey", ({ path, payload: { grace = Duration.zero } }) =>
         Effect.gen(function* () {
-          const issued = yield* Effect.mapError(keys.rotate(path.id, grace), notFound)
-          return newKey(issued, yield* nameOf(issued.record.accountId))
+          const rotated = keys.rotate(path.id, grace).pipe(refused("key.rotate", path.id))
+          // The line of the new key names it; the line of the rotation names the old one.
+          const done = yield* once("key.create", Effect.mapError(rotated, notFound))
+          return yield* answerNewKey(done)
         }),
       )
       .handle("revokeKey", ({ path }) =>
         Effect.gen(function* () {
-          const { id, revokedAt } = yield* Effect.mapError(keys.revoke(path.id), notFound)
+          const revoked = keys.revoke(path.id).pipe(refused("key.revoke", path.id))
+          const { id, revokedAt } = yield* Effect.mapError(revoked, notFound)
           return answer({ id, revokedAt: iso(revokedAt) })
         }),
       )
@@ -280,6 +315,20 @@ const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
   resetsAt: resetsAt === null ? null : iso(resetsAt),
 })
 
+const audit = HttpApiBuilder.group(AdminApi, "audit", (handlers) =>
+  Effect.map(Effect.serviceOption(AuditLog), (log) => {
+    const list = Option.match(log, {
+      onNone: (): AuditLog["Type"]["list"] => () => Effect.succeed([]),
+      onSome: ({ list }) => list,
+    })
+    return handlers.handle("audit", ({ urlParams }) =>
+      Effect.map(list(urlParams), (lines) =>
+        answer({ entries: lines.map((line) => ({ ...line, at: iso(line.at) })) }),
+      ),
+    )
+  }),
+)
+
 const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   handlers.handle("adminDocument", () =>
     Effect.promise(async () => {
@@ -289,4 +338,4 @@ const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   ),
 )
 
-export const layer = Layer.mergeAll(accounts, keys, figures, provider, document)
+export const layer = Layer.mergeAll(accounts, keys, figures, provider, audit, document)

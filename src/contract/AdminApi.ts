@@ -11,6 +11,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
+import { Detail } from "../ledger/AuditLine.ts"
 import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
@@ -128,6 +129,8 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
         { status: 201 },
       )
       .addError(Envelope.Contradiction.body)
+      .addError(Envelope.NotFound.body)
+      .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Create an account"),
   )
   .add(
@@ -166,6 +169,7 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
       .addSuccess(data({ account, ...Funds }))
       .addError(Envelope.NotFound.body)
       .addError(Envelope.Contradiction.body)
+      .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Grant credits, or correct a grant with a negative amount")
       .annotate(
         OpenApi.Description,
@@ -209,6 +213,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       )
       .addSuccess(data(NewKey.fields), { status: 201 })
       .addError(Envelope.NotFound.body)
+      .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Create a key, and show its secret once"),
   )
   .add(
@@ -231,6 +236,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPayload(body({ grace: optional(TimeSpan) }))
       .addSuccess(data(NewKey.fields), { status: 201 })
       .addError(Envelope.NotFound.body)
+      .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Replace a key with a new key"),
   )
   .add(
@@ -254,6 +260,26 @@ const history = HttpApiEndpoint.get("adminHistory", Wire.adminPaths.history)
 const figures = HttpApiGroup.make("figures", { topLevel: true })
   .annotate(OpenApi.Description, "The figures that the service bought.")
   .add(history)
+
+export const AuditEntry = Schema.Struct({
+  sequence: Schema.Int,
+  at: Time,
+  actor: Schema.String.annotations({
+    description: "`admin@ADDRESS`, `cli:USER` of the operating system, or `serve`.",
+  }),
+  action: Schema.String.annotations({ description: "Such as `key.revoke`." }),
+  subject: Schema.String,
+  detail: Detail.annotations({ description: "A refused act has the reason under `refused`." }),
+}).annotations({ identifier: "AuditEntry", description: "A line of the audit log." })
+
+const audit = HttpApiGroup.make("audit", { topLevel: true })
+  .annotate(OpenApi.Description, "What operators changed, and what was refused.")
+  .add(
+    HttpApiEndpoint.get("audit", Wire.adminPaths.audit)
+      .setUrlParams(Schema.Struct({ limit: Parameter.limit("lines"), before: Parameter.before }))
+      .addSuccess(data({ entries: Schema.Array(AuditEntry) }))
+      .annotate(OpenApi.Summary, "The lines of the audit log, newest first"),
+  )
 
 const document = HttpApiGroup.make("document", { topLevel: true })
   .annotate(OpenApi.Description, "This document.")
@@ -316,6 +342,7 @@ export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(keys)
   .add(figures)
   .add(provider)
+  .add(audit)
   .add(document)
   .addError(Envelope.InvalidRequest.body)
   .addError(Envelope.PayloadTooLarge.body)

@@ -11,6 +11,8 @@ export const adminPaths = {
   accounts: "/admin/v1/accounts",
   keys: "/admin/v1/keys",
   history: "/admin/v1/history",
+  usage: "/admin/v1/usage",
+  audit: "/admin/v1/audit",
   providerStatus: "/admin/v1/provider/status",
   openApi: "/admin/openapi.json",
 } as const

@@ -121,6 +121,8 @@ const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
         [...records.values()].filter(({ accountId }) => accountId === account).map(withBudget),
       ),
 
+    find: (id) => Effect.map(find(id), ([, record]) => withBudget(record)),
+
     search: (search) =>
       Effect.map(Effect.forEach(records.values(), withAccount), (keys) =>
         pageOf(

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { type Act, Actor, AuditLog } from "../AuditLog.ts"
+import { type Act, Actor, AuditLog, CurrentRequest, type FormerAct } from "../AuditLog.ts"
 import { breakOf } from "../ledger/Audit.ts"
 import * as AuditLine from "../ledger/AuditLine.ts"
 
@@ -12,6 +12,7 @@ const decode = Schema.decodeSync(AuditLine.StoredLine)
 
 export const layer: Layer.Layer<AuditLog> = Layer.sync(AuditLog, () => {
   const lines = new Array<AuditLine.Encoded>()
+  const requests = new Map<string, ReadonlyArray<FormerAct>>()
   let log = AuditLine.emptyLog
 
   return AuditLog.of({
@@ -19,10 +20,18 @@ export const layer: Layer.Layer<AuditLog> = Layer.sync(AuditLog, () => {
       Effect.gen(function* () {
         const [actor, at] = [yield* Actor, yield* Clock.currentTimeMillis]
         const none = { rowTable: null, rowId: null, state: null, granted: null }
+        const request = yield* CurrentRequest
+        if (request !== undefined) {
+          const { fingerprint, key } = request
+          const former = { action: act.action, fingerprint, rowId: act.subject }
+          requests.set(key, [...(requests.get(key) ?? []), former])
+        }
         const [head, line] = AuditLine.seal(log, { ...none, ...act, actor, at })
         log = head
         lines.push(line)
       }),
+
+    doneUnder: (key) => Effect.sync(() => requests.get(key) ?? []),
 
     list: ({ before = Number.POSITIVE_INFINITY, limit }) =>
       Effect.sync(() =>

@@ -120,6 +120,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Failure.orDie,
       ),
 
+      find: Effect.fn("ApiKeys.find")(function* (id) {
+        return yield* Effect.mapError(yield* byId(id), () => new ApiKeyNotFound({ id }))
+      }, Failure.orDie),
+
       list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
 
       search: Effect.fn("ApiKeys.search")((search) =>

@@ -26,10 +26,22 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
         WHERE sequence < ${before} ORDER BY sequence DESC LIMIT ${limit}`,
     })
 
+    const doneUnder = SqlSchema.findAll({
+      Request: Schema.String,
+      Result: Schema.Struct({
+        action: Schema.String,
+        fingerprint: Schema.String,
+        rowId: Schema.NullOr(Schema.String),
+      }),
+      execute: (key) => sql`
+        SELECT action, fingerprint, row_id FROM act_requests WHERE request_key = ${key}`,
+    })
+
     return AuditLog.of({
       append: Effect.fn("AuditLog.append")((act) =>
         appendAct(act).pipe(sql.withTransaction, retryAfterConflict, Effect.asVoid, Failure.orDie),
       ),
+      doneUnder: Effect.fn("AuditLog.doneUnder")((key) => Failure.orDie(doneUnder(key))),
       list: Effect.fn("AuditLog.list")(({ before = Number.MAX_SAFE_INTEGER, limit }) =>
         Failure.orDie(below({ before, limit })),
       ),

@@ -11,7 +11,7 @@ import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { Actor } from "../AuditLog.ts"
+import { Actor, CurrentRequest } from "../AuditLog.ts"
 import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
@@ -52,6 +52,8 @@ interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
   /** `now` is the time when the transaction began, in epoch milliseconds. */
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
+
+const by = Effect.zipWith(Actor, CurrentRequest, (actor, request) => ({ actor, request }))
 
 const notApplied = Exit.die("the commit left out this change")
 
@@ -118,20 +120,20 @@ const make = (options: Options) =>
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
       grant: (accountId, amount, note) =>
-        Effect.flatMap(Actor, (actor) =>
+        Effect.flatMap(by, (by) =>
           submitWithoutDeadline({
             ...none,
             accountId,
-            actor,
+            by,
             apply: (books, now) => books.grant(accountId, amount, note, now),
           }),
         ),
       correct: (accountId, amount, note) =>
-        Effect.flatMap(Actor, (actor) =>
+        Effect.flatMap(by, (by) =>
           submitWithoutDeadline({
             ...none,
             accountId,
-            actor,
+            by,
             apply: (books, now) => books.correct(accountId, amount, note, now),
           }),
         ),
@@ -161,7 +163,7 @@ const asker =
     deadline: number,
   ) => {
     let answer: Exit.Exit<A, E> = notApplied
-    const { accountId, actor, apiKeyId, charges, endsHoldOf, keyedHold, opens } = change
+    const { accountId, apiKeyId, by, charges, endsHoldOf, keyedHold, opens } = change
     const apply = (books: Books, now: number) => {
       answer = exitOf(() => change.apply(books, now))
     }
@@ -177,7 +179,7 @@ const asker =
           : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
       )
     }
-    const command = { accountId, actor, apiKeyId, endsHoldOf, keyedHold, apply }
+    const command = { accountId, apiKeyId, by, endsHoldOf, keyedHold, apply }
     queue.submit(command, onCommit, deadline + commitGraceMs)
   }
 
@@ -195,7 +197,7 @@ const isTimeout = (error: unknown): error is StoreTimeout => error instanceof St
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
 const none = {
-  actor: undefined,
+  by: undefined,
   apiKeyId: undefined,
   endsHoldOf: undefined,
   keyedHold: undefined,

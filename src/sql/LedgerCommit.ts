@@ -16,7 +16,7 @@ import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { makeLines } from "./auditLines.ts"
+import { type Given, makeLines } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
@@ -34,7 +34,7 @@ export interface Command {
    */
   readonly keyedHold: Hold | undefined
   /** Who changes the books; undefined for a client's request, which gets no line in the audit log. */
-  readonly actor: string | undefined
+  readonly by: Omit<Given, "at"> | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
@@ -106,8 +106,8 @@ export const make = (
     for (const command of commands) {
       const { length } = books.newEntries
       command.apply(books, now)
-      if (command.actor === undefined) continue
-      const given = { actor: command.actor, at: now }
+      if (command.by === undefined) continue
+      const given = { ...command.by, at: now }
       for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), given])
     }
     yield* queries.write(books)

@@ -295,6 +295,15 @@ const auditLog = Effect.gen(function* () {
       entries BIGINT NOT NULL,
       head TEXT NOT NULL
     )`
+  // The acts under the idempotency keys of the HTTP administration.
+  yield* sql`
+    CREATE TABLE act_requests (
+      request_key TEXT NOT NULL,
+      action TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      row_id TEXT,
+      PRIMARY KEY (request_key, action)
+    )`
   yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
   yield* beginLog(sql)
 })

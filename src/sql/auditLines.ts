@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { type Act, Actor } from "../AuditLog.ts"
+import { type Act, Actor, type ActRequest, CurrentRequest } from "../AuditLog.ts"
 import * as AuditLine from "../ledger/AuditLine.ts"
 import { inserter, type Table } from "./bulkRows.ts"
 
@@ -25,6 +25,13 @@ export interface Grant {
   readonly account: string
   readonly granted: number
   readonly detail: AuditLine.Detail
+}
+
+/** What a commit in another fiber knows of the fiber that asked for the change. */
+export interface Given {
+  readonly actor: string
+  readonly request: ActRequest | undefined
+  readonly at: number
 }
 
 const lines: Table<AuditLine.Encoded> = {
@@ -95,13 +102,20 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
 
   const append = Effect.fnUntraced(function* (
     unsealed: Omit<AuditLine.Unsealed, "at" | "actor">,
-    given?: { readonly actor: string; readonly at: number },
+    given?: Given,
   ) {
     const [log] = yield* lockHead
     const actor = given?.actor ?? (yield* Actor)
     const at = given?.at ?? (yield* Clock.currentTimeMillis)
     const [{ entries, head }, line] = AuditLine.seal(log, { ...unsealed, actor, at })
     yield* insert([line])
+    const request = given === undefined ? yield* CurrentRequest : given.request
+    if (request !== undefined) {
+      const { action, rowId } = unsealed
+      const { fingerprint, key: requestKey } = request
+      // A second act under the key fails here, so that its change is rolled back.
+      yield* sql`INSERT INTO act_requests ${sql.insert({ requestKey, action, fingerprint, rowId })}`
+    }
     yield* sql`UPDATE audit_head SET entries = ${entries}, head = ${head} WHERE id = 1`
   })
 
@@ -126,10 +140,7 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
         })
       }),
 
-    appendGrant: (
-      { account, action, detail, granted }: Grant,
-      given: { readonly actor: string; readonly at: number },
-    ) =>
+    appendGrant: ({ account, action, detail, granted }: Grant, given: Given) =>
       Effect.flatMap(row("accounts", account), ({ name = account }) =>
         append(
           {

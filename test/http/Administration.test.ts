@@ -221,6 +221,92 @@ describe("the administration", () => {
     }),
   )
 
+  it.scopedLive("every change and every refused one is a line of the audit log", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running()
+      yield* ask("/v1/accounts", { method: "POST", body: { name: "beta", credits: 5 } })
+      const correction = { amount: -6, note: "never given" }
+      yield* ask("/v1/accounts/beta/credits", { method: "POST", body: correction })
+      yield* ask("/v1/keys/none", { method: "DELETE" })
+      const { body } = yield* ask("/v1/audit?limit=4")
+      const lines: ReadonlyArray<{ readonly sequence: number; readonly actor: string }> =
+        body.data.entries
+      assert.containSubset(lines, [
+        { action: "key.revoke", subject: "none" },
+        { action: "credits.correct", subject: "beta" },
+        { action: "credits.grant" },
+        { action: "account.create", subject: "beta" },
+      ])
+      assert.include(body.data.entries[1].detail.refused, "only 5 credits can be taken away")
+      for (const { actor } of lines) assert.strictEqual(actor, "admin@127.0.0.1")
+      const older = yield* ask(`/v1/audit?limit=1&before=${lines[3]?.sequence}`)
+      assert.strictEqual(older.body.data.entries[0].actor, "serve")
+    }),
+  )
+
+  it.scopedLive("an act is done once under an idempotency key, and a repeat shows no secret", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running({ credits: 10 })
+      const post = (path: string, name: string, body: object) =>
+        ask(path, { method: "POST", body, headers: { "idempotency-key": `"${name}"` } })
+      const twice = (path: string, name: string, body: object) =>
+        Effect.gen(function* () {
+          const answers = [yield* post(path, name, body), yield* post(path, name, body)] as const
+          assert.deepStrictEqual(
+            answers.map(({ headers, status }) => [status, headers.get("idempotent-replayed")]),
+            [
+              [path.endsWith("/credits") ? 200 : 201, null],
+              [200, "true"],
+            ],
+          )
+          return answers.map((answer) => answer.body.data)
+        })
+      const [made, again] = yield* twice("/v1/accounts", "a", { name: "beta", credits: 5 })
+      assert.deepStrictEqual(again, made)
+      yield* twice("/v1/accounts/beta/credits", "b", { amount: 7 })
+      yield* twice("/v1/accounts/beta/credits", "c", { amount: -2, note: "two too many" })
+      const { body } = yield* ask("/v1/accounts/beta")
+      assert.deepInclude(body.data.account, { granted: 10, available: 10 })
+
+      const [key, repeat] = yield* twice("/v1/accounts/acme/keys", "d", { budget: "5/day" })
+      assert.deepStrictEqual(repeat, { ...key, key: null })
+      const [next, once] = yield* twice(`/v1/keys/${key.id}/rotate`, "e", { grace: "1h" })
+      assert.deepStrictEqual(once, { ...next, key: null })
+      const { body: all } = yield* ask("/v1/accounts/acme/keys")
+      assert.lengthOf(all.data.keys, 3)
+
+      const other = yield* post("/v1/accounts/beta/credits", "b", { amount: 8 })
+      assert.strictEqual(other.status, 422)
+      const wrong = { "idempotency-key": 'a"b' }
+      const invalid = yield* ask("/v1/accounts/beta/credits", {
+        method: "POST",
+        body: { amount: 8 },
+        headers: wrong,
+      })
+      assert.strictEqual(invalid.status, 400)
+    }),
+  )
+
+  it.scopedLive("concurrent requests with one idempotency key do one act", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running({ credits: 10 })
+      const grant = ask("/v1/accounts/acme/credits", {
+        method: "POST",
+        body: { amount: 5 },
+        headers: { "idempotency-key": '"one"' },
+      })
+      const answers = yield* Effect.all(
+        Array.from({ length: 8 }, () => grant),
+        {
+          concurrency: "unbounded",
+        },
+      )
+      assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [200])
+      const { body } = yield* ask("/v1/accounts/acme")
+      assert.strictEqual(body.data.account.granted, 15)
+    }),
+  )
+
   it.scopedLive("a 400 lists every violation, and refuses a misspelled field", () =>
     Effect.gen(function* () {
       const { ask } = yield* running()

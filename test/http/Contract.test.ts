@@ -683,6 +683,7 @@ describe("status 500", () => {
         update: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
+        find: () => breaking,
         search: () => breaking,
         unreadable: breaking,
       })
