@@ -480,6 +480,9 @@ const reason = (
     case "Forbidden":
       return `${said}; a check needs a key with the scopes check and read, of an account that is not suspended: ask the operator of the service`
     case "InsufficientCredits":
+      if (error.limit === "budget") {
+        return `the budget of the key does not allow more: ${said}; ask the operator of the service to raise it`
+      }
       return said.includes("x-max-credits")
         ? `the service has raised its price since this check began: ${said}`
         : `the account is out of credits: ${said}; ask the operator of the service to grant more`

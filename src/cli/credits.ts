@@ -50,6 +50,38 @@ const grant = Verb.make({
     }).pipe(Effect.provide(Database.existing)),
 })
 
+const correct = Verb.make({
+  examples: [
+    'authority credits correct --account acme --amount 9000 --note "granted 10,000 in place of 1,000"',
+  ],
+  declare: (command) =>
+    command
+      .requiredOption(...Verb.account)
+      .requiredOption("--amount <N>", "whole credits to take away, at least 1")
+      .requiredOption("--note <TEXT>", "reason, shown in the account's statement"),
+  options: Schema.Struct({
+    account: Schema.String,
+    amount: Verb.wholeNumber(1, " of credits"),
+    note: Schema.NonEmptyString.annotations({
+      message: () => ({ message: "expected the reason of the correction", override: true }),
+    }),
+    json: Verb.json,
+  }),
+  run: ({ account, amount, json, note }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const { correct = () => Effect.dieMessage("this ledger has no corrections") } =
+        yield* CreditLedger
+      const { id, name } = yield* accounts.find(account).pipe(refused("credits.correct", account))
+      const balance = yield* correct(id, amount, note).pipe(refused("credits.correct", name))
+      yield* print(
+        json,
+        summary(name, balance),
+        `Took ${counted(amount, "credit")} away from ${name}, which now has ${counted(Balance.available(balance), "credit")} available.`,
+      ).pipe(although("the credits are taken away"))
+    }).pipe(Effect.provide(Database.existing)),
+})
+
 const balance = Verb.make({
   examples: ["authority credits balance --account acme"],
   declare: (command) => command.requiredOption(...Verb.account),
@@ -118,7 +150,8 @@ const verify = Verb.make({
 
 export const verb = Verb.group({
   grant: ["Add credits to an account", grant],
+  correct: ["Take away credits that were granted by mistake", correct],
   balance: ["Show the credits of an account", balance],
-  statement: ["Show an account's grants and charges, oldest first", statement],
+  statement: ["Show an account's grants, charges and corrections, oldest first", statement],
   verify: ["Recompute every balance and hash; exit with 1 on any error", verify],
 })

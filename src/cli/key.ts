@@ -7,6 +7,8 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { refused } from "../AuditLog.ts"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import * as Budget from "../ledger/Budget.ts"
 import * as Scope from "../Scope.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
@@ -20,15 +22,32 @@ const scopesOption = [
   "what the key may be used for: check, read or both, separated by commas",
 ] as const
 
+const budgetOption = "--budget <BUDGET>"
+
+/** A budget, or null for the text `none`. */
+const BudgetOrNone = Schema.Union(
+  Schema.transform(Schema.Literal("none"), Schema.Null, {
+    strict: true,
+    decode: () => null,
+    encode: () => "none" as const,
+  }),
+  Budget.Budget,
+).annotations({ message: () => ({ message: Budget.expected, override: true }) })
+
+/** The budget as text; null for a key without one. */
+const budgetOf = ({ budget }: ApiKey.ApiKey) => (budget == null ? null : Budget.textOf(budget))
+
 const show = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
   const secret = Redacted.value(key)
   const { scopes } = record
   const expiresAt = time(record.expiresAt)
+  const budget = budgetOf(record)
+  const most = budget === null ? "" : ` Its budget is ${budget}.`
   const only = scopes.length === Scope.all.length ? "" : ` Its only scope is ${scopes.join(", ")}.`
   return print(
     asJson,
-    { key: secret, id: record.id, account, expiresAt, scopes },
-    `${secret}\nThis key of ${account} is not shown again.${only} It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
+    { key: secret, id: record.id, account, expiresAt, budget, scopes },
+    `${secret}\nThis key of ${account} is not shown again.${only}${most} It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
   ).pipe(
     Effect.mapError(
       ({ message }) =>
@@ -40,26 +59,31 @@ const show = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: strin
 }
 
 const create = Verb.make({
-  examples: ['authority key create --account acme --label "rank tracker" --expires-in 90d'],
+  examples: [
+    'authority key create --account acme --label "rank tracker" --expires-in 90d',
+    "authority key create --account acme --label interns --budget 500/day",
+  ],
   declare: (command) =>
     command
       .requiredOption(...Verb.account)
       .option("--label <TEXT>", "purpose of the key (default: none)")
       .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)")
+      .option(budgetOption, "most credits in a period, such as 500/day (default: unlimited)")
       .option(scopesOption[0], `${scopesOption[1]} (default: both)`),
   options: Schema.Struct({
     account: Schema.String,
     label: Schema.optional(Schema.String),
     expiresIn: Schema.optional(TimeSpan),
+    budget: Schema.optional(Budget.Budget),
     scopes: Schema.optional(Scope.Text),
     json: Verb.json,
   }),
-  run: ({ account, expiresIn, json, label, scopes }) =>
+  run: ({ account, budget, expiresIn, json, label, scopes }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account).pipe(refused("key.create", account))
-      const issued = yield* keys.issue({ account: id, label, expiresIn, scopes })
+      const issued = yield* keys.issue({ account: id, label, expiresIn, budget, scopes })
       yield* show(json, issued, name)
     }).pipe(Effect.provide(Database.existing)),
 })
@@ -74,12 +98,17 @@ const list = Verb.make({
       const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account)
       const now = yield* Clock.currentTimeMillis
-      const rows = (yield* keys.list(id)).map((key) => ({
+      const found = yield* keys.list(id)
+      const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Budget.Spent>()) } =
+        yield* CreditLedger
+      const uses = yield* budgets(found.map((key) => key.id))
+      const rows = found.map((key) => ({
         id: key.id,
         start: key.start,
         label: key.label,
         state: ApiKey.stateOf(key, now),
         scopes: key.scopes,
+        budget: documentOf(uses.get(key.id)),
         createdAt: time(key.createdAt),
         expiresAt: time(key.expiresAt),
         revokedAt: time(key.revokedAt),
@@ -89,11 +118,22 @@ const list = Verb.make({
         json,
         { account: name, keys: rows },
         table(
-          ["KEY", "STATE", "SCOPES", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
+          [
+            "KEY",
+            "STATE",
+            "SCOPES",
+            "USED OF BUDGET",
+            "LABEL",
+            "CREATED",
+            "EXPIRES",
+            "LAST USED",
+            "ID",
+          ],
           rows.map((row) => [
             `${row.start}…`,
             row.state,
             Scope.textOf(row.scopes),
+            row.budget === null ? "" : `${row.budget.used} of ${Budget.textOf(row.budget)}`,
             row.label ?? "",
             row.createdAt ?? "",
             row.expiresAt ?? "never",
@@ -105,42 +145,54 @@ const list = Verb.make({
     }).pipe(Effect.provide(Database.existing)),
 })
 
+const documentOf = (spent: Budget.Spent | undefined) =>
+  spent === undefined ? null : { ...spent, resetsAt: time(spent.resetsAt) }
+
 const update = Verb.make({
-  examples: ["authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read"],
+  examples: [
+    "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read",
+    "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --budget 2000/month",
+  ],
   declare: (command) =>
     command
       .argument(...idArgument)
       .option("--label <TEXT>", "new purpose of the key; an empty text removes it")
+      .option(budgetOption, "new budget, such as 500/day, 500/month or 500/total; none removes it")
       .option(...scopesOption),
   options: Schema.Struct({
     id: ApiKey.ApiKeyId,
     label: Schema.optional(Schema.String),
+    budget: Schema.optional(BudgetOrNone),
     scopes: Schema.optional(Scope.Text),
     json: Verb.json,
   }).pipe(
-    Schema.filter(({ label, scopes }) => label !== undefined || scopes !== undefined, {
-      message: () => "nothing to change: add --label or --scopes",
-    }),
+    Schema.filter(
+      ({ budget, label, scopes }) =>
+        budget !== undefined || label !== undefined || scopes !== undefined,
+      { message: () => "nothing to change: add --label, --budget or --scopes" },
+    ),
   ),
-  run: ({ id, json, label, scopes }) =>
+  run: ({ budget, id, json, label, scopes }) =>
     Effect.gen(function* () {
       const keys = yield* ApiKeys
       const key = yield* keys
         .update(id, {
           ...(label !== undefined && { label: label === "" ? null : label }),
+          budget,
           ...(scopes !== undefined && { scopes }),
         })
         .pipe(refused("key.update", id))
       const document = {
         id,
         label: key.label,
+        budget: budgetOf(key),
         scopes: key.scopes,
         expiresAt: time(key.expiresAt),
       }
       yield* print(
         json,
         document,
-        `Changed the key ${key.start}… (${id}): label ${key.label ?? "none"}, scopes ${Scope.textOf(key.scopes)}. The service takes it over within 5 seconds.`,
+        `Changed the key ${key.start}… (${id}): label ${key.label ?? "none"}, budget ${document.budget ?? "none"}, scopes ${Scope.textOf(key.scopes)}. A budget counts at once, and the service takes over the scopes within 5 seconds.`,
       ).pipe(although("the key is changed"))
     }).pipe(Effect.provide(Database.existing)),
 })

@@ -4,6 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
+import type { ApiKey } from "../ApiKey.ts"
+import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import * as Csv from "../list/csv.ts"
@@ -41,10 +43,12 @@ export const statement = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
+      const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account)
+      const labels = new Map((yield* keys.list(id)).map((key) => [key.id, key.label]))
       const lines = ledger
         .statement(id, { since: since?.getTime(), until: until?.getTime() })
-        .pipe(Stream.map(toLine), writers[json ? "json" : format](name))
+        .pipe(Stream.map(toLine(labels)), writers[json ? "json" : format](name))
       yield* Stream.runForEach(lines, line)
     }).pipe(Effect.provide(Database.existing)),
 })
@@ -52,31 +56,28 @@ export const statement = Verb.make({
 interface Line {
   readonly at: string | null
   readonly kind: StatementEntry["kind"]
-  /** Credits; negative for a charge, positive for a grant. */
+  /** Credits; negative for a charge or a correction, positive for a grant. */
   readonly amount: number
   readonly balanceAfter: number
   readonly urls: number | null
   readonly requestId: string | null
   readonly note: string | null
+  /** The key of a charge; null when it is not known. */
+  readonly key: Pick<ApiKey, "id" | "label"> | null
 }
 
-const toLine = ({
-  amount,
-  at,
-  balanceAfter,
-  kind,
-  note,
-  requestId,
-  urls,
-}: StatementEntry): Line => ({
-  at: time(at),
-  kind,
-  amount: kind === "charge" ? -amount : amount,
-  balanceAfter,
-  urls,
-  requestId,
-  note,
-})
+const toLine =
+  (labels: ReadonlyMap<ApiKey["id"], string | null>) =>
+  ({ amount, apiKeyId, at, balanceAfter, kind, note, requestId, urls }: StatementEntry): Line => ({
+    at: time(at),
+    kind,
+    amount: kind === "grant" ? amount : -amount,
+    balanceAfter,
+    urls,
+    requestId,
+    note,
+    key: apiKeyId == null ? null : { id: apiKeyId, label: labels.get(apiKeyId) ?? null },
+  })
 
 type Writer = (account: string) => <E>(lines: Stream.Stream<Line, E>) => Stream.Stream<string, E>
 
@@ -87,25 +88,42 @@ const headed =
 
 const table: Writer = () => (lines) =>
   lines.pipe(
-    Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) =>
+    Stream.map(({ amount, at, balanceAfter, key, kind, note, requestId, urls }) =>
       [
         at ?? "",
-        kind.padEnd(6),
+        kind.padEnd(10),
         String(amount).padStart(12),
         String(balanceAfter).padStart(14),
         String(urls ?? "").padStart(4),
         requestId ?? note ?? "",
-      ].join("  "),
+        key?.label ?? key?.id ?? "",
+      ]
+        .join("  ")
+        .trimEnd(),
     ),
-    headed("TIME                      KIND          AMOUNT         BALANCE  URLS  REQUEST OR NOTE"),
+    headed(
+      `TIME                      KIND              AMOUNT         BALANCE  URLS  ${"REQUEST OR NOTE".padEnd(36)}  KEY`,
+    ),
   )
 
 const csv: Writer = () => (lines) =>
   lines.pipe(
-    Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) =>
-      Csv.csv([[at, kind, amount, balanceAfter, urls, requestId, note]]),
+    Stream.map(({ amount, at, balanceAfter, key, kind, note, requestId, urls }) =>
+      Csv.csv([
+        [
+          at,
+          kind,
+          amount,
+          balanceAfter,
+          urls,
+          requestId,
+          note,
+          key?.id ?? null,
+          key?.label ?? null,
+        ],
+      ]),
     ),
-    headed("time,kind,amount,balance,urls,request_id,note"),
+    headed("time,kind,amount,balance,urls,request_id,note,key_id,key_label"),
   )
 
 const document: Writer = (account) => (lines) =>

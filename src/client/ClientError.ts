@@ -81,12 +81,30 @@ export class Forbidden extends ClientError {
 }
 
 /**
- * The highest possible price of the batch exceeds the credits of the account, or `maxCredits`.
- * Nothing was charged.
+ * The highest possible price of the batch exceeds the credits of the account, the budget of the API
+ * key, or `maxCredits`. Nothing was charged. It is transient when running requests hold what is
+ * missing of the budget.
  */
 export class InsufficientCredits extends ClientError {
   readonly _tag = "InsufficientCredits"
   readonly status = 402
+  override readonly isTransient: boolean
+  /** What is short; undefined when that is `maxCredits`. */
+  readonly limit: "balance" | "budget" | undefined
+  /** How long to wait before a retry; 0 when a retry does not help. */
+  readonly retryAfterMs: number
+
+  constructor(
+    details: Details & {
+      readonly limit?: "balance" | "budget" | undefined
+      readonly retryAfterMs?: number | undefined
+    },
+  ) {
+    super(details)
+    this.limit = details.limit
+    this.isTransient = details.retryAfterMs !== undefined
+    this.retryAfterMs = details.retryAfterMs ?? 0
+  }
 }
 
 /** Another request with the same idempotency key has no answer yet. */

@@ -31,7 +31,10 @@ export const failureOf = ({ body, headers, status }: Answer): ClientError.AnyCli
   if (message !== undefined) {
     if (status === 401) return new ClientError.Unauthorized(details)
     if (status === 403) return new ClientError.Forbidden(details)
-    if (status === 402) return new ClientError.InsufficientCredits(details)
+    if (status === 402) {
+      const limit = limits.find((one) => one === headers.get("x-limit"))
+      return new ClientError.InsufficientCredits({ ...details, limit, retryAfterMs: askedMs })
+    }
     if (status === 409) {
       return new ClientError.RequestInProgress({ ...details, retryAfterMs: askedMs ?? 1000 })
     }
@@ -42,6 +45,8 @@ export const failureOf = ({ body, headers, status }: Answer): ClientError.AnyCli
     ? new ClientError.UnexpectedAnswer({ ...details, status })
     : new ClientError.ValidationError({ ...details, issues: invalid.error.issues })
 }
+
+const limits = ["balance", "budget"] as const
 
 const messageOf = (status: number) =>
   status >= 500

@@ -196,7 +196,7 @@ export const PreviewResponse = Schema.Struct({
     }),
     availableCredits: Count.annotations({ description: "What the account can still spend." }),
     affordable: Schema.Boolean.annotations({
-      description: "True when `availableCredits` covers `maxCredits`.",
+      description: "True when `availableCredits` and the budget of the API key cover `maxCredits`.",
     }),
   }),
 }).annotations({

@@ -80,12 +80,15 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         )
         .handleRaw("previewBatch", ({ request }) =>
           Effect.gen(function* () {
-            const { accountId } = yield* CurrentKey
+            const { accountId, budget, id } = yield* CurrentKey
             const list = yield* listOf(request, yield* CurrentRequest, accountId)
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
             const previewed = yield* preview(list, maxAgeMs)
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
-            return HttpServerResponse.unsafeJson(PreviewAnswer.of(previewed, availableCredits))
+            const left = budget == null ? Infinity : yield* leftOf(ledger, id)
+            return HttpServerResponse.unsafeJson(
+              PreviewAnswer.of(previewed, availableCredits, Math.min(availableCredits, left)),
+            )
           }),
         ),
   ),
@@ -103,6 +106,15 @@ const listOf = (
   current: Current,
   accountId: AccountId,
 ) => Effect.catchAll(current.list ?? Body.batch.whole(source, accountId), (error) => refuse(error))
+
+/** What is left of the budget of a key. */
+const leftOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
+  budgets === undefined
+    ? Effect.succeed(Infinity)
+    : budgets([key]).pipe(
+        Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
+        Effect.map((spent) => spent.get(key)?.remaining ?? Infinity),
+      )
 
 const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
   ledger.balance(accountId).pipe(

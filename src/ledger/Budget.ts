@@ -18,6 +18,9 @@ const Fields = Schema.Struct({
   period: Period,
 })
 
+/** Says what is wrong with a text that is no budget. */
+export const expected = "expected a budget such as 500/day, 500/month or 500/total"
+
 export interface Budget {
   /** Whole credits, 1 or more. */
   readonly credits: Credits
@@ -32,16 +35,12 @@ export const Budget = Schema.transformOrFail(Schema.String, Schema.typeSchema(Fi
     const budget = { credits: Number(credits), period }
     return Schema.is(Fields)(budget)
       ? ParseResult.succeed(budget)
-      : ParseResult.fail(
-          new ParseResult.Type(
-            ast,
-            text,
-            "expected a budget such as 500/day, 500/month or 500/total",
-          ),
-        )
+      : ParseResult.fail(new ParseResult.Type(ast, text, expected))
   },
-  encode: ({ credits, period }) => ParseResult.succeed(`${credits}/${period}`),
+  encode: (budget) => ParseResult.succeed(textOf(budget)),
 })
+
+export const textOf = ({ credits, period }: Budget): string => `${credits}/${period}`
 
 /** What was spent of a budget in one period. */
 export const Use = Schema.Struct({

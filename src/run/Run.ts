@@ -484,12 +484,17 @@ export class Run {
 
   /**
    * Handles a 402. Batches in flight also hold credits, so the run waits for their answers. Then it
-   * sends smaller batches that the remaining credits can pay for.
+   * sends smaller batches that the remaining credits can pay for. It tries half of a batch when the
+   * budget of the key is short, because only the service knows what is left of it.
    */
   async #spendTheRest(length: number, refusal: InsufficientCredits, options: GoOptions) {
     if (this.#active > 1) {
       this.#width = 1
       return
+    }
+    if (refusal.limit === "budget") {
+      this.#size = Math.floor(length / 2)
+      return this.#size < 1 ? this.#haltFor(refusal) : undefined
     }
     try {
       const available = await options.connect().availableCredits()

@@ -24,10 +24,12 @@ export { remainingMs } from "../Deadline.ts"
 export { Health, type StoreState } from "../Health.ts"
 export type { Verification } from "../ledger/Audit.ts"
 export { Funds } from "../ledger/Balance.ts"
+export { type Budget, BudgetExceeded, type Spent } from "../ledger/Budget.ts"
 export type { Refusal } from "../ledger/Books.ts"
 export { Credits } from "../ledger/Credits.ts"
 export {
   type Charge,
+  CorrectionTooLarge,
   type Hold,
   HoldExpired,
   InsufficientCredits,

@@ -248,7 +248,7 @@ const rebuildEntries = (sql: SqlClient.SqlClient) =>
         kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge', 'correction')),
         amount BIGINT NOT NULL CHECK (amount > 0),
         balance_after BIGINT NOT NULL CHECK (balance_after >= 0),
-        request_id TEXT UNIQUE,
+        request_id TEXT,
         urls BIGINT,
         note TEXT,
         at BIGINT NOT NULL,
@@ -264,6 +264,8 @@ const rebuildEntries = (sql: SqlClient.SqlClient) =>
       FROM entries ORDER BY account_id, sequence`
     yield* sql`DROP TABLE entries`
     yield* sql`ALTER TABLE new_entries RENAME TO entries`
+    // An index that is made at the end is sorted once, which is many times faster.
+    yield* sql`CREATE UNIQUE INDEX entries_by_request ON entries (request_id)`
   })
 
 const scopes = Effect.gen(function* () {

@@ -57,7 +57,14 @@ describe("the verbs with --json", () => {
         yield* document(cwd, "account", "create", "acme")
         const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
         const first = yield* document(cwd, "key", "create", ...createArgs)
-        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt", "scopes"])
+        assert.deepStrictEqual(Object.keys(first), [
+          "key",
+          "id",
+          "account",
+          "expiresAt",
+          "budget",
+          "scopes",
+        ])
         assert.match(first.key, key)
         assert.match(first.id, uuid)
         assert.strictEqual(first.account, "acme")
@@ -66,7 +73,14 @@ describe("the verbs with --json", () => {
         const lasting = yield* document(cwd, "key", "create", "--account", "acme")
         assert.isNull(lasting.expiresAt)
         const second = yield* document(cwd, "key", "rotate", lasting.id, "--grace", "24h")
-        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt", "scopes"])
+        assert.deepStrictEqual(Object.keys(second), [
+          "key",
+          "id",
+          "account",
+          "expiresAt",
+          "budget",
+          "scopes",
+        ])
         assert.match(second.key, key)
         assert.strictEqual(second.account, "acme")
         assert.isNull(second.expiresAt)
@@ -92,6 +106,53 @@ describe("the verbs with --json", () => {
           assert.notInclude(list.stdout, secret)
         }
       }),
+  )
+
+  it.scopedLive("a key gets, changes, passes on and loses its budget", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme")
+      const createArgs = ["--account", "acme", "--budget", "500/total"]
+      const first = yield* document(cwd, "key", "create", ...createArgs)
+      assert.strictEqual(first.budget, "500/total")
+      const updateArgs = ["--budget", "20/month", "--label", "interns"]
+      const changed = yield* document(cwd, "key", "update", first.id, ...updateArgs)
+      assert.deepInclude(changed, { budget: "20/month", label: "interns" })
+      const second = yield* document(cwd, "key", "rotate", first.id)
+      assert.strictEqual(second.budget, "20/month")
+      const list = () => document(cwd, "key", "list", "--account", "acme")
+      const [, { budget, label }] = (yield* list()).keys
+      assert.match(budget.resetsAt, iso)
+      assert.deepInclude(budget, { credits: 20, period: "month", used: 0, remaining: 20 })
+      assert.strictEqual(label, "interns")
+      const { stdout } = yield* verb(cwd, ["key", "list", "--account", "acme"])
+      assert.include(stdout, "0 of 20/month")
+      yield* document(cwd, "key", "update", second.id, "--budget", "none")
+      assert.isNull((yield* list()).keys[1].budget)
+      const wrong = yield* verb(cwd, ["key", "update", second.id, "--budget", "20/week"])
+      assert.strictEqual(wrong.code, 2)
+      assert.include(wrong.stderr, "expected a budget such as 500/day, 500/month or 500/total")
+    }),
+  )
+
+  it.scopedLive("a grant that was too high is corrected with a note", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme", "--credits", "10000")
+      const correctArgs = ["--account", "acme", "--amount"]
+      const note = ["--note", "typed 10,000 for 1,000"]
+      const corrected = yield* document(cwd, "credits", "correct", ...correctArgs, "9000", ...note)
+      const books = { account: "acme", available: 1000, held: 0, granted: 1000, charged: 0 }
+      assert.deepStrictEqual(corrected, books)
+      const { entries } = yield* document(cwd, "credits", "statement", "--account", "acme")
+      const entry = { kind: "correction", amount: -9000, balanceAfter: 1000, key: null }
+      assert.deepInclude(entries[1], { ...entry, note: note[1] })
+      const more = ["credits", "correct", ...correctArgs, "1001", "--note", "more"]
+      const refused = yield* verb(cwd, more)
+      assert.strictEqual(refused.code, 1)
+      assert.include(refused.stderr, "only 1000 credits can be taken away")
+      assert.strictEqual((yield* verb(cwd, more.slice(0, -2))).code, 2)
+    }),
   )
 
   it.scopedLive("an account is suspended and resumed by its name or its id", () =>
@@ -123,7 +184,7 @@ describe("the verbs with --json", () => {
       const only = yield* verb(cwd, [...create, "--scopes", "read"])
       assert.include(only.stdout, "Its only scope is read.")
       const changed = yield* document(cwd, "key", "update", id, "--scopes", "read", "--label", "ci")
-      const expected = { id, label: "ci", scopes: ["read"], expiresAt: null }
+      const expected = { id, label: "ci", budget: null, scopes: ["read"], expiresAt: null }
       assert.deepStrictEqual(changed, expected)
       const { keys } = yield* document(cwd, "key", "list", "--account", "acme")
       assert.deepInclude(keys[1], { id, label: "ci", scopes: ["read"], state: "active" })

@@ -1,0 +1,107 @@
+/** Budgets over HTTP: what the answers say, on the fast path and on the general one. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { AuthorityMetrics, InsufficientCredits } from "../../src/client/PromiseClient.ts"
+import { previewPath } from "../../src/contract/Wire.ts"
+import type { Period } from "../../src/ledger/Budget.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import { newHold } from "../../scripts/support/ledger.ts"
+import { batch, start } from "../support/TestServer.ts"
+
+const withBudget = (credits: number, period: Period) =>
+  Effect.gen(function* () {
+    const server = yield* start()
+    const budget = { credits: Credits.make(credits), period }
+    yield* server.keys.update(server.keyId, { budget })
+    return server
+  })
+
+const limitsOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }) => [
+  headers["x-limit"],
+  headers["retry-after"],
+]
+
+describe("a request of a key with a budget", () => {
+  it.scopedLive("a spent budget is answered by both paths with 402 and x-limit: budget", () =>
+    Effect.gen(function* () {
+      const server = yield* withBudget(3, "total")
+      const urls = ["example.com", "example.org"]
+      assert.strictEqual((yield* server.check(urls)).status, 200)
+      const known = yield* server.check(urls)
+      const unknown = yield* server.check(["example.net", "iana.org"])
+      for (const answer of [known, unknown]) {
+        assert.strictEqual(answer.status, 402)
+        assert.deepStrictEqual(limitsOf(answer), ["budget", undefined])
+        assert.deepStrictEqual(JSON.parse(answer.text), {
+          success: false,
+          message: "This request needs 2 credits and the budget of its key has 1 left of 3 in all.",
+        })
+      }
+      assert.strictEqual((yield* server.check(["example.com"])).status, 200)
+    }),
+  )
+
+  it.scopedLive("a budget that running requests hold is answered with Retry-After: 1", () =>
+    Effect.gen(function* () {
+      const server = yield* withBudget(3, "month")
+      const held = { ...newHold(server.account, 3), apiKeyId: server.keyId }
+      yield* server.ledger.open(held)
+      const answer = yield* server.check(["example.com"])
+      assert.strictEqual(answer.status, 402)
+      assert.deepStrictEqual(limitsOf(answer), ["budget", "1"])
+      assert.include(answer.text, "3 held by 1 running request")
+      yield* server.ledger.release(held)
+      assert.strictEqual((yield* server.check(["example.com"])).status, 200)
+    }),
+  )
+
+  it.scopedLive("a short balance is answered with x-limit: balance", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 1 })
+      assert.deepStrictEqual(limitsOf(yield* server.check(["a.com", "b.com"])), [
+        "balance",
+        undefined,
+      ])
+    }),
+  )
+
+  it.scopedLive("the preview of a batch above the budget says that it is not affordable", () =>
+    Effect.gen(function* () {
+      const server = yield* withBudget(1, "day")
+      const preview = (urls: ReadonlyArray<string>) =>
+        Effect.map(
+          server.send({ ...batch(server.key, JSON.stringify({ urls })), path: previewPath }),
+          ({ text }) => JSON.parse(text).quota.affordable,
+        )
+      assert.isTrue(yield* preview(["example.com"]))
+      assert.isFalse(yield* preview(["example.com", "example.org"]))
+    }),
+  )
+
+  it.scopedLive("the client names the limit, and waits for running requests", () =>
+    Effect.gen(function* () {
+      const server = yield* withBudget(2, "day")
+      const client = AuthorityMetrics({ baseUrl: server.url, apiKey: server.key })
+      const refused = yield* Effect.flip(
+        Effect.tryPromise({
+          try: () => client.check(["a.com", "b.com", "c.com"]),
+          catch: (error) => error,
+        }),
+      )
+      assert.instanceOf(refused, InsufficientCredits)
+      assert.deepInclude(refused, { limit: "budget", isTransient: false })
+      const held = { ...newHold(server.account, 2), apiKeyId: server.keyId }
+      yield* server.ledger.open(held)
+      const waiting = AuthorityMetrics({
+        baseUrl: server.url,
+        apiKey: server.key,
+        onRetry: (error) => {
+          assert.deepInclude(error, { limit: "budget", isTransient: true, retryAfterMs: 1000 })
+          return Effect.runPromise(server.ledger.release(held))
+        },
+      })
+      const { creditsUsed } = yield* Effect.promise(() => waiting.check(["example.com"]))
+      assert.strictEqual(creditsUsed, 1)
+    }),
+  )
+})
