@@ -94,7 +94,7 @@ const restart = async (program: Program, replicas: Array<Replica>, index: number
   replicas[index] = await program.serve()
 }
 
-/** At midnight (UTC), a budget by day begins anew. `npm run simulate` tests that. */
+/** At midnight (UTC), a budget by day begins anew. `test/ledger/Budgets.test.ts` tests that. */
 const untilMidnightIsFar = async () => {
   const leftMs = 86_400_000 - (Date.now() % 86_400_000)
   if (leftMs < 120_000) await sleep(leftMs + 1000)
