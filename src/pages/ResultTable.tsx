@@ -3,6 +3,7 @@ import { type ComponentChildren, Fragment } from "preact"
 import { useRef } from "preact/hooks"
 import * as Address from "./Address.ts"
 import { ColumnChoice, columnName, ExtraCell, usualColumns } from "./ExtraColumns.tsx"
+import { FigureChart, HistoryButton } from "./FigureChart.tsx"
 import type { Row } from "./Row.ts"
 import type { ListRun } from "./ListRun.ts"
 import * as TableView from "./TableView.ts"
@@ -94,6 +95,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
       {last > 0 && (
         <Pages current={current} last={last} total={lines.value.length} turnTo={turnTo} />
       )}
+      <FigureChart />
     </section>
   )
 }
@@ -152,6 +154,7 @@ const Line = ({
       <td class="url" title={url}>
         <Url url={url} />
         {reason !== "INVALID_URL" && <LinkOut url={url} />}
+        {figures !== undefined && <HistoryButton url={url} />}
         {sameAs !== undefined && <span class="hint same"> same as No. {number(sameAs)}</span>}
       </td>
       {figures !== undefined ? (

@@ -1,9 +1,12 @@
 /** Tests the console in a real browser, with the service in the process of the test. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
 import { Credits } from "../../src/ledger/Credits.ts"
+import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import { isMissing, visit } from "../support/Browser.ts"
 import {
   timeout,
@@ -27,6 +30,43 @@ import { start as startServer } from "../support/TestServer.ts"
 
 /** A service with an account that has these credits. Its figures are synthetic. */
 const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: true })
+
+/** The date so many days ago. */
+const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
+
+/** Figures of a.com that a provider gave on a date. */
+const bought = (provider: string, at: string, index: string, authority: number): Figures => ({
+  provider,
+  page: "a.com/",
+  metrics: { domainAuthority: authority, pageAuthority: 30 },
+  fetchedAt: Date.parse(at),
+  index,
+  of: undefined,
+})
+
+const month = (at: string, authority: number) => ({
+  at: Date.parse(at),
+  metrics: { domainAuthority: authority, pageAuthority: 20 },
+  index: at,
+})
+
+/** Two figures of one provider with different indexes, and one with its vendor's history. */
+const pastFigures = Layer.effect(
+  MetricsCache,
+  Effect.tap(MetricsCache, (cache) =>
+    Effect.forEach(
+      [
+        bought("moz", ago(99), "spring", 40),
+        bought("moz", ago(10), "autumn", 44.5),
+        {
+          ...bought("openpagerank", ago(11), ago(40), 51),
+          history: [month(ago(100), 49), month(ago(70), 50)],
+        },
+      ],
+      (figures) => cache.put([figures]),
+    ),
+  ),
+).pipe(Layer.provide(MemoryMetricsCache.layer))
 
 const everythingInIndexedDb = `(async () => {
   const done = (request) =>
@@ -269,6 +309,77 @@ describe.skipIf(isMissing)("the console", () => {
           ...lines.slice(1),
         ])
         yield* examine("domains")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console draws the history of an address with a line per provider, marks and a table, and fits a phone",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* startServer({ figures: pastFigures })
+        const { act, examine, page } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, ["a.com", "b.com", "localhost"]))
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 3 addresses"))
+        const open = (name: string) =>
+          act((page) => page.getByRole("button", { name: `History of ${name}` }).click())
+        const close = act((page) => page.getByRole("button", { name: "Close" }).click())
+        assert.strictEqual(
+          yield* act((page) => page.getByRole("button", { name: /^History of/ }).count()),
+          2,
+        )
+
+        yield* open("a.com")
+        const plot = page.getByRole("img", { name: /^Domain authority over time/ })
+        yield* act(() => plot.waitFor())
+        const drawn = (what: string) => act(() => plot.locator(what).count())
+        assert.strictEqual(yield* drawn(".stroke"), 2)
+        assert.strictEqual(yield* drawn(".dot"), 5)
+        assert.strictEqual(yield* drawn(".hollow"), 2)
+        assert.strictEqual(yield* drawn(".change"), 3)
+        const dates = yield* act((page) => page.locator(".dates").first().innerText())
+        assert.deepStrictEqual(dates.split(/\s+/), [ago(100), ago(55), ago(10)])
+        const table = page.getByRole("region", { name: "The figures as a table" })
+        const rows = (yield* act(() => table.getByRole("row").allInnerTexts())).slice(1)
+        assert.deepStrictEqual(
+          rows.map((row) => row.split("\t").slice(2).join()),
+          [
+            "moz,44.5,30,autumn (was spring)",
+            `openpagerank,51,30,${ago(40)} (was ${ago(70)})`,
+            `openpagerank (its own history),50,20,${ago(70)} (was ${ago(100)})`,
+            "moz,40,30,spring",
+            `openpagerank (its own history),49,20,${ago(100)}`,
+          ],
+        )
+        yield* examine("history")
+        yield* act((page) => page.setViewportSize({ width: 390, height: 844 }))
+        assert.strictEqual(
+          yield* act((page) => page.evaluate("document.documentElement.scrollWidth")),
+          390,
+        )
+        const [wide, inside] = yield* act((page) =>
+          page
+            .getByRole("dialog")
+            .evaluate(({ clientWidth, scrollWidth }) => [scrollWidth, clientWidth]),
+        )
+        assert.strictEqual(wide, inside)
+        yield* act((page) => page.keyboard.press("Escape"))
+        yield* act((page) => page.getByRole("dialog").waitFor(gone))
+        assert.isTrue(yield* act((page) => isFocused(page, "History of a.com")))
+
+        yield* open("b.com")
+        yield* act((page) => page.getByText("The service has no history of it yet.").waitFor())
+        yield* close
+        const history = "**/v1/metrics/da-pa/history?*"
+        yield* act((page) => page.route(history, (route) => route.fulfill({ status: 500 })))
+        yield* open("b.com")
+        yield* act((page) => page.locator("dialog .problem").waitFor())
+        yield* close
+        yield* act((page) => page.getByRole("button", { name: "Use another key" }).click())
+        yield* open("a.com")
+        yield* act((page) => page.getByText("The history needs a key.").waitFor())
       }),
     timeout,
   )

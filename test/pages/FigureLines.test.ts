@@ -1,0 +1,62 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { Observation } from "../../src/client/PromiseClient.ts"
+import * as FigureLines from "../../src/pages/FigureLines.ts"
+
+const seen = (day: number, provider: string, index: string | null, last = day): Observation => ({
+  fetchedAt: new Date(day).toISOString(),
+  lastFetchedAt: new Date(last).toISOString(),
+  provider,
+  index,
+  domainAuthority: 40,
+  pageAuthority: 30,
+})
+
+const marks = (...observations: ReadonlyArray<Observation>) =>
+  FigureLines.linesOf(observations).map(({ points, provider }) => ({
+    provider,
+    points: points.map(({ formerIndex, from }) => [from, formerIndex]),
+  }))
+
+describe("the lines of a chart", () => {
+  it("each provider has a line of its own, from the oldest observation to the newest", () => {
+    const all = [seen(4, "moz", "a", 9), seen(3, "dataset", "b"), seen(2, "moz", "a")]
+    assert.deepStrictEqual(marks(...all), [
+      { provider: "dataset", points: [[3, undefined]] },
+      {
+        provider: "moz",
+        points: [
+          [2, undefined],
+          [4, undefined],
+        ],
+      },
+    ])
+    assert.deepStrictEqual(FigureLines.timesOf(FigureLines.linesOf(all)), { low: 2, high: 9 })
+    assert.deepStrictEqual(FigureLines.linesOf([]), [])
+  })
+
+  it("a mark is where a provider's index differs from the last one that it named", () => {
+    const all = [
+      seen(1, "moz", null),
+      seen(2, "moz", "a"),
+      seen(3, "dataset", "other"),
+      seen(4, "moz", null),
+      seen(5, "moz", "a"),
+      seen(6, "moz", "b"),
+    ]
+    assert.deepStrictEqual(marks(...all)[1]?.points, [
+      [1, undefined],
+      [2, undefined],
+      [4, undefined],
+      [5, undefined],
+      [6, "a"],
+    ])
+  })
+
+  it("the scale is the tens around the values, also when all values are the same", () => {
+    assert.deepStrictEqual(FigureLines.tensAround([12, 38.5]), { low: 10, high: 40 })
+    assert.deepStrictEqual(FigureLines.tensAround([40]), { low: 40, high: 50 })
+    assert.deepStrictEqual(FigureLines.tensAround([100]), { low: 90, high: 100 })
+    assert.strictEqual(FigureLines.positionIn({ low: 10, high: 40 }, 25), 50)
+    assert.strictEqual(FigureLines.positionIn({ low: 7, high: 7 }, 7), 50)
+  })
+})
