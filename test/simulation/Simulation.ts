@@ -8,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
@@ -175,7 +176,9 @@ const calm = ({ problem, replicas, template, witness, world }: Calm) =>
   Effect.gen(function* () {
     const { customers } = template
     const [ledger] = replicas
-    const inLedger = <A>(use: (ledger: CreditLedger["Type"]) => Effect.Effect<A, unknown>) =>
+    const inLedger = <A>(
+      use: (ledger: CreditLedger["Type"]) => Effect.Effect<A, unknown, ApiKeys>,
+    ) =>
       Effect.async<A>((resume) =>
         ledger.run(Effect.orDie(Effect.flatMap(CreditLedger, use)), (exit) => resume(exit)),
       )
@@ -203,6 +206,13 @@ const calm = ({ problem, replicas, template, witness, world }: Calm) =>
 
     for (const { id } of customers) {
       yield* inLedger(({ grant }) => grant(id, Credits.make(10_000), null))
+    }
+    for (const { budget } of customers) {
+      if (budget === undefined) continue
+      const raised = { credits: Credits.make(10_000), period: "day" as const }
+      yield* inLedger(() =>
+        Effect.flatMap(ApiKeys, (keys) => keys.update(budget.key, { budget: raised })),
+      )
     }
     // The first request may be the trial of a circuit that was open.
     for (const replica of replicas)

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
+import type { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
@@ -20,6 +21,8 @@ export interface Customer {
   readonly id: AccountId
   readonly apiKey: string
   readonly granted: number
+  /** The customer's key, and the most that it may spend in a day. Absent without a budget. */
+  readonly budget?: { readonly key: ApiKeyId; readonly perDay: number }
 }
 
 export interface Template {
@@ -32,19 +35,24 @@ export interface Template {
   readonly close: () => void
 }
 
-const customer = (name: string, granted: number) =>
+const customer = (name: string, granted: number, perDay?: number) =>
   Effect.gen(function* () {
     const { id } = yield* (yield* Accounts).create(AccountName.make(name))
-    const { key } = yield* (yield* ApiKeys).issue({ account: id })
+    const budget =
+      perDay === undefined ? undefined : { credits: Credits.make(perDay), period: "day" as const }
+    const { key, record } = yield* (yield* ApiKeys).issue({ account: id, budget })
     yield* (yield* CreditLedger).grant(id, Credits.make(granted), null)
-    return { name, id, apiKey: Redacted.value(key), granted }
+    const apiKey = Redacted.value(key)
+    const made: Customer = { name, id, apiKey, granted }
+    return perDay === undefined ? made : { ...made, budget: { key: record.id, perDay } }
   })
 
-/** One customer never runs out of credits. The others may. */
+/** One customer never runs out of credits. Two may, and the key of the last has a budget. */
 const customers = Effect.all([
   customer("rich", 1_000_000),
   customer("poor", 16),
   customer("thrifty", 60),
+  customer("bounded", 1_000_000, 12),
 ])
 
 /** Makes the file, in memory where the machine has a file system for that. */

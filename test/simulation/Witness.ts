@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import { undecidedChargeMessage, undecidedMessage } from "../../src/contract/Envelope.ts"
+import * as Budget from "../../src/ledger/Budget.ts"
 import type { StatementEntry } from "../../src/ledger/LedgerEntry.ts"
 import type { Provenance } from "../../src/Provenance.ts"
 import type { RequestId } from "../../src/RequestId.ts"
@@ -133,6 +134,24 @@ export class Witness {
       0,
     )
     if (sum > granted) this.problem(`${customer.name} spent ${sum} of ${granted} credits`)
+    this.auditBudget(customer, charges)
+  }
+
+  /** Checks each day of a budget, without the last requests, for which the budget was raised. */
+  private auditBudget({ budget, name }: Customer, charges: ReadonlyArray<StatementEntry>) {
+    const days = new Map<number, number>()
+    for (const { amount, at, heldAt, requestId } of charges) {
+      if (this.byRequest.get(requestId ?? "")?.name.startsWith("last") === true) continue
+      const day = Budget.startOf("day", heldAt ?? at)
+      days.set(day, (days.get(day) ?? 0) + amount)
+    }
+    if (budget === undefined) return
+    if (days.size > 1) this.world.count("budgets that were used on two days")
+    for (const [day, sum] of days) {
+      if (sum > budget.perDay) {
+        this.problem(`${name} spent ${sum} of ${budget.perDay} on ${new Date(day).toISOString()}`)
+      }
+    }
   }
 
   /**
@@ -161,8 +180,7 @@ export class Witness {
       case 200:
         return this.judgeReport(attempt, answer, complain)
       case 402:
-        if (attempt.customer.granted > 10_000) complain("the account has plenty of credits")
-        return
+        return this.judgeShortage(attempt, answer, complain)
       case 409:
         if (!this.mayBeInUse(attempt)) complain("no request with this key is in progress")
         return
@@ -180,6 +198,20 @@ export class Witness {
       default:
         complain("this answer is wrong")
     }
+  }
+
+  private judgeShortage(attempt: Attempt, answer: Answer, complain: (what: string) => void) {
+    const { budget, granted } = attempt.customer
+    if (!answer.body.includes("the budget of its key")) {
+      if (granted > 10_000) complain("the account has plenty of credits")
+      return
+    }
+    this.world.count("refusals because of a budget")
+    // What all requests of the key so far may have used, on any day.
+    const most = this.attempts
+      .filter(({ customer }) => customer === attempt.customer)
+      .reduce((sum, { ask }) => sum + highestPrice(ask), 0)
+    if (budget === undefined || most <= budget.perDay) complain("the budget has room")
   }
 
   private judgeReport(attempt: Attempt, answer: Answer, complain: (what: string) => void) {
@@ -264,6 +296,10 @@ const read = (answer: Answer) => {
   reports.set(answer, report)
   return report
 }
+
+/** What a request holds. */
+const highestPrice = ({ urls }: Ask) =>
+  price * urls.filter((url) => Either.isRight(Target.parse(url))).length
 
 const isAnswer = (reply: Reply | undefined): reply is Answer =>
   reply !== undefined && reply !== "closed"

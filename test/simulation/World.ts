@@ -33,6 +33,9 @@ interface Timer {
 /** The world cannot end: nothing is left to run, or it has used all its steps or time. */
 export class Stuck extends Error {}
 
+/** A few seconds before a month ends in UTC, so that budgets start anew in the middle of a world. */
+const startsAt = Date.UTC(2027, 1, 1) - 4000
+
 /** The most steps of one world. */
 const maxSteps = 3_000_000
 
@@ -48,7 +51,7 @@ const maxStepMs = 5
 export class World {
   readonly seed: number
   /** The true time, in epoch milliseconds. */
-  now = 1_800_000_000_000
+  now = startsAt
   steps = 0
   /** A hash of all decisions and notes. Equal seeds give equal traces. */
   trace = 0x811c9dc5
