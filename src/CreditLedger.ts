@@ -25,6 +25,7 @@ import type { Spent } from "./ledger/Budget.ts"
 import type { Charge, CorrectionTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import type { StatementEntry } from "./ledger/LedgerEntry.ts"
+import type * as Usage from "./ledger/Usage.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Sums over all accounts, for monitoring. */
@@ -139,6 +140,13 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       account: AccountId,
       page: { readonly limit: number; readonly before?: number | undefined },
     ) => Effect.Effect<ReadonlyArray<StatementEntry>>
+    /**
+     * Sums what settled and charged requests used, by the UTC day of their commit. Rows by day are
+     * ordered by day, and `limit` keeps the newest; other rows are ordered by credits, most first.
+     * Takes equally long however many entries there are. A ledger without this method reports no
+     * usage.
+     */
+    readonly usage?: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Usage.Row>>
     /**
      * Recomputes every balance and hash from the entries, and every account's held credits from its
      * open holds, in constant memory. Returns the problems found. A ledger with an audit of its own

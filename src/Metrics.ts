@@ -61,6 +61,11 @@ export const FailureReason = Schema.Literal(
 })
 export type FailureReason = typeof FailureReason.Type
 
+/** How many checks failed, by reason. */
+export type FailureCounts = Readonly<Record<FailureReason, number>>
+
+export const noFailures: FailureCounts = { INVALID_URL: 0, PROVIDER_ERROR: 0, SERVER_ERROR: 0 }
+
 /**
  * Why a target has no figures, more exactly than `FailureReason`. Four causes belong to
  * PROVIDER_ERROR: the provider does not know the target (`unknown`), failed for it (`failed`), did

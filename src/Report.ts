@@ -3,7 +3,14 @@ import * as Either from "effect/Either"
 import type { UrlList } from "./Batch.ts"
 import type { Charge, Hold } from "./ledger/Hold.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
-import { failed, isWithinScale, type Outcome, providerFailed, unanswered } from "./Metrics.ts"
+import {
+  failed,
+  isWithinScale,
+  noFailures,
+  type Outcome,
+  providerFailed,
+  unanswered,
+} from "./Metrics.ts"
 import { type Source, sourceOf } from "./Provenance.ts"
 import * as StoredAnswer from "./StoredAnswer.ts"
 import type { InvalidUrl } from "./Target.ts"
@@ -55,10 +62,15 @@ export const replay = (urls: ReadonlyArray<string>, answer: string): Report => (
   isReplay: true,
 })
 
-export const chargeOf = ({ creditsUsed }: Report, price: Credits): Charge => ({
-  amount: creditsUsed,
-  urls: creditsUsed / price,
-})
+export const chargeOf = ({ creditsUsed, outcomes }: Report, price: Credits): Charge => {
+  let known = 0
+  const failed = { ...noFailures }
+  for (const outcome of outcomes) {
+    if (outcome._tag === "Failed") failed[outcome.reason]++
+    else if (outcome.source !== undefined) known++
+  }
+  return { amount: creditsUsed, urls: creditsUsed / price, known, failed }
+}
 
 /** The answer to store; undefined when the request has no idempotency key. */
 export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string | undefined =>

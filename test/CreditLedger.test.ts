@@ -16,6 +16,7 @@ const suite = ledgerSuite({
   lease,
   elapse: TestClock.adjust,
   newAccount: Effect.map(newAccount, ({ id }) => id),
+  hasUsage: true,
   runs: runs(7),
 })
 

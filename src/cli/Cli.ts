@@ -21,6 +21,7 @@ const verbs: Readonly<Record<string, Entry>> = {
   key: ["Create, list, update, rotate and revoke API keys", () => import("./key.ts")],
   credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],
   audit: ["List what operators did and tried, newest first", () => import("./audit.ts")],
+  usage: ["Show what an account has used, by day or by API key", () => import("./usage.ts")],
   check: ["Check a list of URLs, of any length, through the HTTP API", () => import("./check.ts")],
   history: ["Show the figures of a URL over time", () => import("./history.ts")],
   dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],

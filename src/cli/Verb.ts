@@ -1,5 +1,5 @@
 /** Declares a verb, such as `account create`: commander parses it, and a schema decodes it. */
-import type { Command } from "commander"
+import { type Command, Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -70,6 +70,18 @@ const messageOf = (command: Command, error: ParseResult.ParseError) => {
 export const account = ["--account <NAME>", "name or id of the account"] as const
 
 export const json = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+export const time = Schema.Date.annotations({
+  message: () => ({
+    message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
+    override: true,
+  }),
+})
+
+export const format = Schema.Literal("table", "csv", "json")
+
+export const formatOption = () =>
+  new Option("--format <FORMAT>", "output format").choices(format.literals).default("table")
 
 /**
  * A whole number of at least `min`. `of` is a part of the error message: the counted thing, such as

@@ -1,5 +1,4 @@
 /** Prints the statement of an account as a stream, in constant memory. */
-import { Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -13,15 +12,6 @@ import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
-const IsoTime = Schema.Date.annotations({
-  message: () => ({
-    message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
-    override: true,
-  }),
-})
-
-const formats = Schema.Literal("table", "csv", "json")
-
 export const statement = Verb.make({
   examples: ["authority credits statement --account acme --since 2026-11-01 --format csv"],
   declare: (command) =>
@@ -29,14 +19,12 @@ export const statement = Verb.make({
       .requiredOption(...Verb.account)
       .option("--since <TIME>", "first time to include (default: the first entry)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
-      .addOption(
-        new Option("--format <FORMAT>", "output format").choices(formats.literals).default("table"),
-      ),
+      .addOption(Verb.formatOption()),
   options: Schema.Struct({
     account: Schema.String,
-    since: Schema.optional(IsoTime),
-    until: Schema.optional(IsoTime),
-    format: formats,
+    since: Schema.optional(Verb.time),
+    until: Schema.optional(Verb.time),
+    format: Verb.format,
     json: Verb.json,
   }),
   run: ({ account, format, json, since, until }) =>

@@ -94,6 +94,28 @@ export const HistoryAnswer: Schema<Wire.HistoryAnswer> = v.object({
   }),
 })
 
+const Reasons = { INVALID_URL: v.number(), PROVIDER_ERROR: v.number(), SERVER_ERROR: v.number() }
+
+export const UsageAnswer: Schema<Wire.UsageAnswer> = v.object({
+  success: v.literal(true),
+  data: v.object({
+    account: v.string(),
+    rows: v.array(
+      v.object({
+        day: v.exactOptional(v.string()),
+        key: v.exactOptional(
+          v.nullable(v.object({ id: v.string(), label: v.nullable(v.string()) })),
+        ),
+        checks: v.number(),
+        credits: v.number(),
+        known: v.number(),
+        bought: v.number(),
+        failed: v.object(Reasons),
+      }),
+    ),
+  }),
+})
+
 export const CreditsAnswer: Schema<Wire.CreditsAnswer> = v.object({
   success: v.literal(true),
   data: v.object({ availableCredits: v.number() }),

@@ -17,8 +17,8 @@ import * as PromiseClient from "./PromiseClient.ts"
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { History, Key } from "./PromiseClient.ts"
-export type { Observation, Provenance } from "../contract/Wire.ts"
+export type { History, Key, Usage } from "./PromiseClient.ts"
+export type { Observation, Provenance, UsageRow } from "../contract/Wire.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
@@ -70,6 +70,13 @@ export interface Client {
     url: string,
     options?: { readonly limit?: number | undefined },
   ) => Effect.Effect<PromiseClient.History, ClientError.AnyClientError>
+  /**
+   * What the account has used by day or by key, free of charge: at most the newest 1000 days, or
+   * the 1000 keys with most credits.
+   */
+  readonly usage: (
+    options?: Pick<PromiseClient.UsageOptions, "by" | "since" | "until">,
+  ) => Effect.Effect<PromiseClient.Usage, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
   /** What the client's API key may do, what is left of its budget, and until when. */
@@ -118,6 +125,7 @@ export const make = ({
       checkAll: (urls, options) => checkAll(client, urls, options),
       preview: (urls, options) => called((signal) => client.preview(urls, { ...options, signal })),
       history: (url, options) => called((signal) => client.history(url, { ...options, signal })),
+      usage: (options) => called((signal) => client.usage({ ...options, signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
       key: called((signal) => client.key({ signal })),
     }

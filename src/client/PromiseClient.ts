@@ -8,6 +8,8 @@ import {
   type KeyAnswer,
   keyPath,
   previewPath,
+  type UsageAnswer,
+  usagePath,
 } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
 import { checkAll as checkEach } from "./checkAll.ts"
@@ -21,7 +23,7 @@ export * from "./ClientError.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { Observation, Provenance } from "../contract/Wire.ts"
+export type { Observation, Provenance, UsageRow } from "../contract/Wire.ts"
 
 export interface CallOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
@@ -63,6 +65,18 @@ export type History = HistoryAnswer["data"]
 
 /** What an API key may do, what is left of its budget, and until when. */
 export type Key = KeyAnswer["data"]
+
+export interface UsageOptions extends CallOptions {
+  /** What a row sums up; by default a day. */
+  readonly by?: "day" | "key" | undefined
+  /** The start of the period. A UTC day that the period touches counts as a whole. */
+  readonly since?: Date | undefined
+  /** The end of the period, exclusive. */
+  readonly until?: Date | undefined
+}
+
+/** The name of the account, and its usage: days from old to new, or keys from most credits. */
+export type Usage = UsageAnswer["data"]
 
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
   /** The maximum number of requests in flight; default 4. */
@@ -107,6 +121,11 @@ export interface AuthorityMetrics {
   ) => Promise<Preview.Preview>
   /** Returns the figures of a URL over time, free of charge. */
   readonly history: (url: string, options?: HistoryOptions) => Promise<History>
+  /**
+   * Returns what the account has used by day or by key, free of charge: at most the newest 1000
+   * days, or the 1000 keys with most credits.
+   */
+  readonly usage: (options?: UsageOptions) => Promise<Usage>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
   /** Returns what the client's API key may do, what is left of its budget, and until when. */
@@ -148,6 +167,16 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data
   }
 
+  const usage: AuthorityMetrics["usage"] = async ({ by, since, until, signal } = {}) => {
+    const query = new URLSearchParams({
+      ...(by !== undefined && { by }),
+      ...(since !== undefined && { since: since.toISOString() }),
+      ...(until !== undefined && { until: until.toISOString() }),
+    })
+    const { body } = await send({ path: `${usagePath}?${query}`, signal }, Bodies.UsageAnswer)
+    return body.data
+  }
+
   const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) {
@@ -161,5 +190,5 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
     checkEach({ check, preview }, urls, options)
 
-  return { check, checkAll, preview, history, availableCredits, key }
+  return { check, checkAll, preview, history, usage, availableCredits, key }
 }

@@ -294,6 +294,54 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
+const used = {
+  checks: 42,
+  credits: 42,
+  known: 30,
+  bought: 12,
+  failed: { INVALID_URL: 2, PROVIDER_ERROR: 1, SERVER_ERROR: 0 },
+}
+
+const UsageRow = Schema.Struct({
+  day: Schema.optionalWith(
+    Schema.String.annotations({ description: "A UTC day. Only in usage by day." }),
+    { exact: true },
+  ),
+  key: Schema.optionalWith(
+    Schema.NullOr(Schema.Struct({ id: Schema.String, label: Schema.NullOr(Schema.String) })),
+    { exact: true },
+  ).annotations({
+    description: "The API key. Only in usage by key. Null for requests that named no key.",
+  }),
+  checks: Count.annotations({ description: "Successful checks: `known` and `bought` together." }),
+  credits: Count.annotations({ description: "Charged credits." }),
+  known: Count.annotations({ description: "Checks that were answered from the cache." }),
+  bought: Count.annotations({ description: "Checks that were bought from a provider." }),
+  failed: Schema.Struct({
+    INVALID_URL: Count,
+    PROVIDER_ERROR: Count,
+    SERVER_ERROR: Count,
+  }).annotations({ description: "Failed checks by reason." }),
+}).annotations({
+  identifier: "UsageRow",
+  description: "What requests used on one day, or with one API key.",
+  examples: [{ day: "2026-11-24", ...used }],
+})
+
+export const UsageResponse = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    account: Schema.String.annotations({ description: "The name of the account." }),
+    rows: Schema.Array(UsageRow).annotations({
+      description: `Days from old to new, or keys from most to fewest credits. At most ${Limits.maxRows}: the newest days, or the keys with most credits.`,
+    }),
+  }),
+}).annotations({
+  identifier: "UsageResponse",
+  description: "The usage of the account.",
+  examples: [{ success: true, data: { account: "acme", rows: [{ day: "2026-11-24", ...used }] } }],
+})
+
 const budgetExample = {
   credits: 500,
   period: "day" as const,
@@ -419,6 +467,34 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .add(preview)
   .add(history)
 
+const usage = HttpApiEndpoint.get("usage", Wire.usagePath)
+  .setUrlParams(
+    Schema.Struct({
+      since: Parameter.time(
+        "The first UTC day, such as 2026-11-01, or a time within it. Default: the first day with usage.",
+      ),
+      until: Parameter.time(
+        "The end of the period, exclusive: 2026-12-01 ends it with November 30. A day that the period touches counts as a whole. Default: now.",
+      ),
+      by: Schema.optionalWith(
+        Schema.Literal("day", "key").annotations({
+          message: () => ({ message: "Expected day or key", override: true }),
+          description: "What a row sums up; by default `day`.",
+        }),
+        { exact: true, default: () => "day" as const },
+      ),
+    }),
+  )
+  .addSuccess(UsageResponse)
+  .addError(Envelope.InvalidRequest.body)
+  .annotate(OpenApi.Summary, "What the account has used, by UTC day or by API key")
+  .annotate(
+    OpenApi.Description,
+    "Counts the requests that held credits: a batch of only invalid URLs, a refused request and a " +
+      "repeat that gets a stored answer are not counted. Usage is counted since the service was " +
+      "updated to the version that counts it.",
+  )
+
 const quota = HttpApiGroup.make("quota", { topLevel: true })
   .annotate(OpenApi.Description, "The account that owns the API key.")
   .add(
@@ -439,6 +515,7 @@ const quota = HttpApiGroup.make("quota", { topLevel: true })
         "What the key may do, what is left of its budget, and when it expires. What the operator changes shows within 5 seconds, a budget at once.",
       ),
   )
+  .add(usage)
 
 export class Api extends HttpApi.make("authority-metrics")
   .add(metrics)

@@ -5,7 +5,13 @@
  * `http/HeaderCheck`. In both cases, `Envelope.invalidRequestBody` makes the body of the 400.
  */
 import * as Option from "effect/Option"
-import { ArrayFormatter, type ParseIssue, type Refinement, type Type } from "effect/ParseResult"
+import {
+  ArrayFormatter,
+  type Composite,
+  type ParseIssue,
+  type Refinement,
+  type Type,
+} from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -127,6 +133,8 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
       return collect(issue.issue, [...path, ...steps.map(String)])
     }
     case "Composite": {
+      // A union that says what it expects has one issue, not one for each of its members.
+      if (isExplained(issue)) return [valueIssue(issue, path)]
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
       return issues.flatMap((inner) => collect(inner, path))
     }
@@ -196,15 +204,16 @@ const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issu
 }
 
 // Prefers the message of the schema, which says what it expects.
-const valueIssue = (issue: Type | Refinement, path: ReadonlyArray<string>): Issue => {
-  const isExplained =
-    Option.isSome(SchemaAST.getMessageAnnotation(issue.ast)) ||
-    (issue._tag === "Type" && issue.message !== undefined)
-  const [said] = isExplained ? ArrayFormatter.formatIssueSync(issue) : []
+const valueIssue = (issue: Composite | Type | Refinement, path: ReadonlyArray<string>): Issue => {
+  const [said] = isExplained(issue) ? ArrayFormatter.formatIssueSync(issue) : []
   return said === undefined
     ? typeIssue(issue.ast, issue.actual, path)
     : { code: "invalid_value", message: said.message, path }
 }
+
+const isExplained = (issue: Composite | Type | Refinement) =>
+  Option.isSome(SchemaAST.getMessageAnnotation(issue.ast)) ||
+  (issue._tag === "Type" && issue.message !== undefined)
 
 const typeIssue = (ast: SchemaAST.AST, actual: unknown, path: ReadonlyArray<string>) => {
   const expected = expectedType(ast)

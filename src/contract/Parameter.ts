@@ -31,3 +31,20 @@ export const before = Schema.optionalWith(
   }),
   { exact: true },
 )
+
+const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+const expected = () => ({
+  message: "Expected a UTC day such as 2026-11-21, or a time such as 2026-11-21T09:30:00Z",
+  override: true,
+})
+
+/** The start or the end of a period. A day stands for its first moment in UTC. */
+export const time = (description: string) =>
+  Schema.optionalWith(
+    Schema.compose(
+      Schema.String.pipe(Schema.pattern(isoTime, { message: expected, jsonSchema: {} })),
+      Schema.Date.annotations({ message: expected }),
+    ).annotations({ description }),
+    { exact: true },
+  )

@@ -19,6 +19,7 @@ export const adminPaths = {
 export const historyPath = "/v1/metrics/da-pa/history"
 export const creditsPath = "/v1/quota/available-credits"
 export const keyPath = "/v1/key"
+export const usagePath = "/v1/usage"
 
 /** The figures of one URL, each from 0 to 100. */
 export interface Success {
@@ -141,6 +142,29 @@ export interface KeyAnswer {
     /** Null when only the balance of the account limits the key. */
     readonly budget: Budget | null
   }
+}
+
+/** What requests used, by day or by API key. Only requests that held credits are counted. */
+export interface UsageRow {
+  /** A UTC day such as 2026-11-24; only in usage by day. */
+  readonly day?: string
+  /** Only in usage by key; null for requests that named no key. */
+  readonly key?: { readonly id: string; readonly label: string | null } | null
+  /** Successful checks, which are `known` and `bought` together. */
+  readonly checks: number
+  readonly credits: number
+  /** Checks that were answered from the cache. */
+  readonly known: number
+  /** Checks that were bought from a provider. */
+  readonly bought: number
+  /** Failed checks by reason. */
+  readonly failed: Readonly<Record<Failure["reason"], number>>
+}
+
+/** The body of the answer about the account's usage. */
+export interface UsageAnswer {
+  readonly success: true
+  readonly data: { readonly account: string; readonly rows: ReadonlyArray<UsageRow> }
 }
 
 /** What a key may spend in a period (UTC). */

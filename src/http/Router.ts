@@ -22,6 +22,7 @@ import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as pages from "./PageRoutes.ts"
+import { UsageReport } from "../UsageReport.ts"
 import * as Prometheus from "../telemetry/Prometheus.ts"
 import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
@@ -112,7 +113,7 @@ const over = (
 
 const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) => Object.values(endpoints))
 
-type Needed = ApiKeys | AuthorityCheck | CreditLedger | FigureHistory | RateLimit
+type Needed = ApiKeys | AuthorityCheck | CreditLedger | FigureHistory | RateLimit | UsageReport
 
 // The contract's routes. They get only the services that their handlers need. The framework copies
 // the services of a route per request, so each further service would cost time.
@@ -135,7 +136,14 @@ const contract = Effect.gen(function* () {
     ),
   ),
   Effect.mapInputContext((context: Context.Context<Needed>) =>
-    Context.pick(ApiKeys, AuthorityCheck, CreditLedger, FigureHistory, RateLimit)(context),
+    Context.pick(
+      ApiKeys,
+      AuthorityCheck,
+      CreditLedger,
+      FigureHistory,
+      RateLimit,
+      UsageReport,
+    )(context),
   ),
 )
 

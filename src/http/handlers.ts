@@ -12,13 +12,15 @@ import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api } from "../contract/Api.ts"
+import { Api, type UsageResponse } from "../contract/Api.ts"
 import { InvalidRequest, ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
+import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
+import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import * as CacheControl from "./CacheControl.ts"
@@ -27,7 +29,7 @@ import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
-import { errorOf, refuse } from "./errorAnswer.ts"
+import { errorOf, failure, refuse } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -147,7 +149,7 @@ const isoTime = (epochMs: number | null) =>
   epochMs === null ? null : new Date(epochMs).toISOString()
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
-  Effect.map(CreditLedger, (ledger) =>
+  Effect.map(Effect.all([CreditLedger, UsageReport]), ([ledger, report]) =>
     handlers
       .handle("availableCredits", () =>
         Effect.gen(function* () {
@@ -161,6 +163,28 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           const key = yield* CurrentKey
           return keyDocument(key, yield* budgetOf(ledger, key.id))
         }),
+      )
+      .handleRaw("usage", ({ urlParams: { by, since, until } }) =>
+        Effect.gen(function* () {
+          const { accountId, accountName } = yield* CurrentKey
+          const rows = yield* report.rows({
+            by,
+            account: accountId,
+            since: since?.getTime(),
+            until: until?.getTime(),
+            limit: maxRows,
+          })
+          const answer: typeof UsageResponse.Encoded = {
+            success: true,
+            data: { account: accountName, rows },
+          }
+          return HttpServerResponse.unsafeJson(answer)
+        }).pipe(
+          Effect.catchTags({
+            StoreTimeout: () => refuse(new ServiceUnavailable({ message: unavailableMessage })),
+            UsageNotCounted: ({ message }) => Effect.succeed(failure(404, message)),
+          }),
+        ),
       ),
   ),
 )

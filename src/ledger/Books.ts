@@ -21,6 +21,7 @@ import {
 import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
 import type { Credits } from "./Credits.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
+import * as Usage from "./Usage.ts"
 
 /** A hold that is not yet settled or released. */
 export interface OpenHold extends Hold {
@@ -67,6 +68,8 @@ export class Books {
   readonly endedHolds: Array<RequestId> = []
   readonly newEntries: Array<LedgerEntry> = []
   readonly budgets: Budgets
+  /** What was used since this object was made: one sum for each account, key and day. */
+  readonly usage = new Map<string, Usage.DailyUsage>()
 
   private readonly leaseMs: number
   private readonly balances: Map<AccountId, Balance.Balance>
@@ -159,6 +162,7 @@ export class Books {
     const [balance, entry] = Balance.settle(before, open, charge, now, open.heldAt)
     this.end(open, balance, charge.amount)
     if (entry !== undefined) this.newEntries.push(entry)
+    this.count(Usage.ofCharge(open, charge, now))
     if (answer !== undefined) this.setKey(hold, answer, now + retentionMs)
     return Either.void
   }
@@ -180,6 +184,7 @@ export class Books {
         this.newEntries.push(entry)
         if (hold.apiKeyId != null) this.budgets.charge(hold.apiKeyId, heldAt, charge.amount)
       }
+      this.count(Usage.ofCharge(hold, charge, now))
       this.setKey(hold, answer ?? null, now + (answer === undefined ? this.leaseMs : retentionMs))
       return Option.none()
     })
@@ -294,6 +299,12 @@ export class Books {
     if (counted !== undefined) this.budgets.end(counted, charge)
     this.holds.delete(hold.requestId)
     if (!this.openedHolds.delete(hold.requestId)) this.endedHolds.push(hold.requestId)
+  }
+
+  private count(usage: Usage.DailyUsage) {
+    const id = idOf(usage.accountId, `${usage.apiKeyId ?? ""}\u0000${usage.day}`)
+    const sum = this.usage.get(id)
+    this.usage.set(id, sum === undefined ? usage : Usage.add(sum, usage))
   }
 
   private setBalance(account: AccountId, balance: Balance.Balance) {

@@ -4,6 +4,7 @@
 import * as Data from "effect/Data"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
+import type { FailureCounts } from "../Metrics.ts"
 import type { RequestId } from "../RequestId.ts"
 import type { Credits } from "./Credits.ts"
 import type { IdempotencyKey } from "./IdempotencyKey.ts"
@@ -28,6 +29,10 @@ export interface Charge {
   readonly amount: Credits
   /** Number of successful checks that the charge pays for. */
   readonly urls: number
+  /** How many of these checks were answered from the cache. Absent: none. */
+  readonly known?: number | undefined
+  /** The failed checks of the request, by reason. Absent: none. */
+  readonly failed?: FailureCounts | undefined
 }
 
 const credits = (n: number) => `${n} ${n === 1 ? "credit" : "credits"}`

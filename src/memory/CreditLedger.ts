@@ -14,6 +14,7 @@ import { creditsOf } from "../ledger/Credits.ts"
 import type { Detail } from "../ledger/AuditLine.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as KeyBudgets from "./KeyBudgets.ts"
+import * as Usage from "../ledger/Usage.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 
 /**
@@ -87,6 +88,8 @@ const make = (
       Stream.suspend(() =>
         Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
       ),
+
+    usage: (question) => Effect.sync(() => Usage.sumsOf(books.usage.values(), question)),
 
     verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
       Stream.mapEffect((accountId) =>

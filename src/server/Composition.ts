@@ -15,6 +15,7 @@ import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
+import * as UsageReport from "../UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
@@ -33,6 +34,7 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
         sweeper.layer,
         useCase(settings),
         FigureHistory.layer({ kept: settings.history }),
+        UsageReport.layer,
       ]),
       Layer.provideMerge(CachedApiKeys.layer),
       Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),

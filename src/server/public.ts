@@ -38,6 +38,7 @@ export {
 export { type IdempotencyKey, IdempotencyKeyInUse } from "../ledger/IdempotencyKey.ts"
 export { IdempotencyKeyReused } from "../ledger/IdempotencyKey.ts"
 export { StatementEntry } from "../ledger/LedgerEntry.ts"
+export type { Question as UsageQuestion, Row as UsageRow, Usage } from "../ledger/Usage.ts"
 export { type Figures, MetricsCache } from "../MetricsCache.ts"
 export { RequestId } from "../RequestId.ts"
 export { Settings } from "../Settings.ts"

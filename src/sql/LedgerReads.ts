@@ -1,4 +1,4 @@
-/** The ledger's methods that only read: `statement`, `totals` and `verify`. */
+/** The ledger's methods that only read: `statement`, `totals`, `usage` and `verify`. */
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { nextPage } from "./paging.ts"
 
 export const make = (
   queries: Queries,
-): Pick<CreditLedger["Type"], "statement" | "recent" | "totals" | "verify"> => {
+): Pick<CreditLedger["Type"], "statement" | "recent" | "totals" | "usage" | "verify"> => {
   const entriesOf = entriesIn(queries)
 
   return {
@@ -46,6 +46,11 @@ export const make = (
       }
     }, Failure.orDie),
 
+    usage: Effect.fn("CreditLedger.usage")(function* (question) {
+      const rows = yield* queries.usage(question)
+      return question.by === "day" ? rows.toReversed() : rows
+    }, Failure.orDie),
+
     verify: verifying(queries),
   }
 }
@@ -59,6 +64,17 @@ const entriesIn =
         Option.map(nextPage(page), ({ sequence }) => sequence),
       ]),
     )
+
+// Compares the usage with the entries. Wrong entries prove nothing about the usage.
+const withUsage =
+  (queries: Queries, account: AccountId) =>
+  (examined: Effect.Effect.Success<ReturnType<typeof Audit.examine>>) =>
+    examined.problems.length > 0
+      ? Effect.succeed(examined)
+      : Effect.map(Failure.orDie(queries.usageProblems(account)), (problems) => ({
+          ...examined,
+          problems,
+        }))
 
 /** Audits the books of every account, and looks for rows that no book has. */
 const verifying = (queries: Queries) => {
@@ -83,7 +99,7 @@ const verifying = (queries: Queries) => {
             budgets: auditedBudgets(books),
             // Leaves out entries that were added after the balance was read.
             entries: Stream.take(entriesOf(accountId), lastEntry),
-          })
+          }).pipe(Effect.flatMap(withUsage(queries, books.accountId)))
         },
       }),
     ),
@@ -91,7 +107,7 @@ const verifying = (queries: Queries) => {
   )
 
   const withoutAccount = Effect.forEach(
-    ["balances", "entries", "holds", "api_keys", "receipts"] as const,
+    ["balances", "entries", "holds", "api_keys", "receipts", "usage"] as const,
     (table) =>
       Effect.map(Failure.orDie(queries.missingAccounts(table)), (rows) =>
         rows.map(

@@ -310,6 +310,29 @@ const auditLog = Effect.gen(function* () {
   yield* beginLog(sql)
 })
 
+const usage = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  // `day` counts the days since 1970-01-01. `api_key_id` is empty for requests that name no key.
+  yield* sql`
+    CREATE TABLE usage (
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      day BIGINT NOT NULL,
+      api_key_id TEXT NOT NULL,
+      checks BIGINT NOT NULL,
+      credits BIGINT NOT NULL,
+      known BIGINT NOT NULL,
+      invalid_url BIGINT NOT NULL,
+      provider_error BIGINT NOT NULL,
+      server_error BIGINT NOT NULL,
+      PRIMARY KEY (account_id, day, api_key_id)
+    ) ${clustered}`
+  yield* sql`CREATE INDEX usage_by_day ON usage (day)`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -322,6 +345,7 @@ const migrations = {
   "9_budgets": budgets,
   "10_scopes": scopes,
   "11_audit_log": auditLog,
+  "12_usage": usage,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -22,6 +22,7 @@ import { AuditedBudgets, makeReadBudgets, selectBudgets } from "./budgetQueries.
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
+import { makeUsage, makeUsageProblems } from "./usageQueries.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const LockedRow = Schema.Struct({ ...BalanceRow.fields, budgets: Schema.Int })
@@ -112,6 +113,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => (
   ...makeExpiry(sql),
   ...makeReads(sql),
   readBudgets: makeReadBudgets(sql),
+  usage: makeUsage(sql),
+  usageProblems: makeUsageProblems(sql),
   isWritten: isWritten(sql),
   write: makeWrite(sql, owner),
 })
@@ -275,7 +278,7 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
   }),
 
   /** Up to 100 accounts that do not exist, although this table has rows of them. */
-  missingAccounts: (table: "balances" | "entries" | "holds" | "api_keys" | "receipts") =>
+  missingAccounts: (table: "balances" | "entries" | "holds" | "api_keys" | "receipts" | "usage") =>
     SqlSchema.findAll({
       Request: Schema.Void,
       Result: Schema.Struct({ accountId: Schema.String }),

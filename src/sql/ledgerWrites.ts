@@ -6,6 +6,7 @@ import type { Balance } from "../ledger/Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
 import type { UseIn } from "../ledger/Budgets.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
+import type { DailyUsage } from "../ledger/Usage.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
 
 const entries: Table<LedgerEntry> = {
@@ -57,6 +58,28 @@ const receipts: Table<KeyRecord> = {
   },
 }
 
+// A commit locks the balances of its accounts, so no other process changes these rows meanwhile.
+const usage: Table<DailyUsage> = {
+  name: "usage",
+  key: ["account_id", "day", "api_key_id"],
+  columns: {
+    account_id: ["TEXT", (row) => row.accountId],
+    day: ["BIGINT", (row) => row.day],
+    api_key_id: ["TEXT", (row) => row.apiKeyId ?? ""],
+    checks: ["BIGINT", (row) => row.checks],
+    credits: ["BIGINT", (row) => row.credits],
+    known: ["BIGINT", (row) => row.known],
+    invalid_url: ["BIGINT", (row) => row.failed.INVALID_URL],
+    provider_error: ["BIGINT", (row) => row.failed.PROVIDER_ERROR],
+    server_error: ["BIGINT", (row) => row.failed.SERVER_ERROR],
+  },
+  changes: Object.fromEntries(
+    ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"].map(
+      (column) => [column, `usage.${column} + excluded.${column}`],
+    ),
+  ),
+}
+
 /** `owner` is the id of this process, which is stored in each hold that this process opens. */
 const holdsOf = (owner: string | null): Table<OpenHold> => ({
   name: "holds",
@@ -93,6 +116,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
   const putBalances = inserter(sql, balances)
   const putKeys = inserter(sql, receipts)
   const putUses = useInserter(sql)
+  const addUsage = inserter(sql, usage)
 
   return Effect.fnUntraced(function* (books: Books) {
     const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
@@ -109,6 +133,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
     yield* putKeys(writtenKeys)
     yield* insertEntries(newEntries)
     yield* putUses(books.budgets.changedUses)
+    yield* addUsage([...books.usage.values()])
     yield* putBalances(
       Array.from(changed, (accountId) => ({ accountId, ...books.balance(accountId) })),
     )

@@ -233,6 +233,45 @@ describe("the verbs with --json", () => {
     }),
   )
 
+  it.scopedLive("the usage is a table, CSV or one JSON document, by day or by key", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const acme = yield* document(cwd, "account", "create", "acme")
+      const used = ["--account", "acme", "--label", "=ci"]
+      const { id } = yield* document(cwd, "key", "create", ...used)
+      const database = new DatabaseSync(join(cwd, "authority.db"))
+      const insert = database.prepare("INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, 1, 2, 0)")
+      insert.run(acme.account.id, 20_780, id, 7, 14, 4)
+      insert.run(acme.account.id, 20_781, id, 1, 2, 1)
+      database.close()
+
+      const failed = { INVALID_URL: 1, PROVIDER_ERROR: 2, SERVER_ERROR: 0 }
+      const first = { checks: 7, credits: 14, known: 4, bought: 3, failed }
+      assert.deepStrictEqual(yield* document(cwd, "usage", "--account", "acme"), {
+        account: "acme",
+        rows: [
+          { day: "2026-11-23", ...first },
+          { day: "2026-11-24", checks: 1, credits: 2, known: 1, bought: 0, failed },
+        ],
+      })
+      const until = ["--until", "2026-11-24"]
+      assert.deepStrictEqual(
+        yield* document(cwd, "usage", "--account", "acme", "--by", "key", ...until),
+        { account: "acme", rows: [{ key: { id, label: "=ci" }, ...first }] },
+      )
+      const csv = ["--format", "csv", "--by", "key", "--since", "2026-11-24"]
+      assert.strictEqual(
+        (yield* verb(cwd, ["usage", "--account", "acme", ...csv])).stdout,
+        "key,label,checks,credits,known,bought,invalid_url,provider_error,server_error\n" +
+          `${id},"'=ci",1,2,1,0,1,2,0\n`,
+      )
+      assert.match(
+        (yield* verb(cwd, ["usage", "--account", "acme"])).stdout,
+        /^DAY +CHECKS +CREDITS +KNOWN +BOUGHT +INVALID +PROVIDER +SERVER\n2026-11-23 +7 +14 +4 +3 +1 +2 +0\n2026-11-24 /,
+      )
+    }),
+  )
+
   it.scopedLive(
     "credits verify and doctor name each unreadable row, and other CLI verbs fail",
     () =>
@@ -395,6 +434,7 @@ describe("a database that does not exist", () => {
     ["credits", "balance", "--account", "acme"],
     ["credits", "statement", "--account", "acme"],
     ["credits", "verify", "--json"],
+    ["usage", "--account", "acme"],
     ["backup", "copy.db"],
   ] as const
 

@@ -7,7 +7,7 @@ import { verb } from "../support/Verb.ts"
 const verbs =
   `serve, migrate, doctor, backup, restore, openapi, check, dataset import, provider status, account create,
 account list, account suspend, account resume, key create, key list, key update, key rotate, key revoke, credits grant, credits balance,
-credits statement, credits verify`.split(/,\s/)
+credits statement, credits verify, usage`.split(/,\s/)
 
 /** Splits an example as a shell does, as far as the examples need it. */
 const wordsOf = (example: string) =>
@@ -62,10 +62,12 @@ describe("wrong usage", () => {
     "credits balance": /'--account <NAME>'/,
     "credits grant --account a --amount 0": /'--amount <N>': .+, 1 or more/,
     "credits statement --account a --since noon": /'--since <TIME>': expected a time such as/,
+    "usage --account a --by week": /day, key/,
+    "usage --account a --since noon": /'--since <TIME>': expected a time such as/,
     "key create --account a --expires-in 3651d": /'--expires-in <TIME>': .+ at most 3650d/,
     "key create --account a --scopes write": /'--scopes <SCOPES>': expected scopes .+ check, read/,
     "key create --account a --scopes ": /'--scopes <SCOPES>': expected scopes/,
-    "key update id": /nothing to change: add --label or --scopes/,
+    "key update id": /nothing to change: add --label/,
     "key rotate id --grace soon": /'--grace <TIME>': expected a length of time/,
     "dataset import list.csv --format tranco --top 0": /'--top <N>': expected a whole number, 1/,
     "history example.com --limit 0": /'--limit <N>': expected 1 to 1000/,

@@ -32,7 +32,7 @@ const engines = {
     })),
 }
 
-/** Removes the last entry, and puts the balance back. */
+/** Removes the last entry, which is a charge, and puts the balance and the usage back. */
 const cutOff = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -42,6 +42,9 @@ const cutOff = (account: AccountId) =>
     yield* sql`
       UPDATE balances SET entries = entries - 1, charged = charged - ${last.amount},
         head = (SELECT hash FROM entries WHERE account_id = ${account} AND sequence = ${last.sequence - 1})
+      WHERE account_id = ${account}`
+    yield* sql`
+      UPDATE usage SET credits = credits - ${last.amount}, checks = checks - ${last.urls}
       WHERE account_id = ${account}`
   })
 

@@ -188,7 +188,7 @@ describe("a damaged SQLite file", () => {
           return id
         }).pipe(Effect.provide(sqliteFile(file)))
         // The first pages contain the schema and the accounts, which the statement needs.
-        damage(file, 4096 * 32, statSync(file).size)
+        damage(file, 4096 * 52, statSync(file).size)
         const message = yield* failureMessage(statement(account)).pipe(
           Effect.provide(sqliteFile(file)),
         )

@@ -18,6 +18,7 @@ import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, memoryLedger, start } from "../support/TestServer.ts"
@@ -342,7 +343,11 @@ const serveOn = (stores: Context.Context<Ports>) =>
         hasSyntheticFigures: false,
         rateLimit: undefined,
       }).pipe(
-        Layer.provide([AuthorityCheck.layer({ price: Credits.make(1) }), figureHistory()]),
+        Layer.provide([
+          AuthorityCheck.layer({ price: Credits.make(1) }),
+          figureHistory(),
+          UsageReport.layer,
+        ]),
         Layer.provide(provider),
         Layer.provide(MemoryHealth.layer),
         Layer.provide(Layer.succeedContext(stores)),

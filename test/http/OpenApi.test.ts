@@ -50,6 +50,7 @@ describe("the OpenAPI document", () => {
       ["get /v1/metrics/da-pa/history", ["200", "400", "401", "403", "429", "500", "503"]],
       ["get /v1/quota/available-credits", ["200", "401", "403", "429", "500", "503"]],
       ["get /v1/key", ["200", "401", "403", "429", "500", "503"]],
+      ["get /v1/usage", ["200", "400", "401", "403", "429", "500", "503"]],
     ])
     assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
       type: "apiKey",
@@ -71,7 +72,7 @@ describe("the OpenAPI document", () => {
     const answers = Object.values<Record<string, { readonly responses: object }>>(paths).flatMap(
       (methods) => Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
     )
-    assert.lengthOf(answers, 38)
+    assert.lengthOf(answers, 45)
     for (const { content, description, headers } of answers) {
       assert.isString(description)
       assert.property(content["application/json"].schema, "$ref")

@@ -20,6 +20,7 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile } from "../support/Stores.ts"
+import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch } from "../support/TestServer.ts"
@@ -46,7 +47,11 @@ const serviceOf = (lookup: Lookup, port = 0) =>
       hasSyntheticFigures: false,
       rateLimit: undefined,
     }).pipe(
-      Layer.provide([AuthorityCheck.layer({ price: Credits.make(1) }), figureHistory()]),
+      Layer.provide([
+        AuthorityCheck.layer({ price: Credits.make(1) }),
+        figureHistory(),
+        UsageReport.layer,
+      ]),
       Layer.provide([MemoryHealth.layer, provider.layer]),
       Layer.provideMerge(sqliteFile(filename)),
       Layer.buildWithScope(scope),

@@ -29,6 +29,7 @@ import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type * as Scopes from "../../src/Scope.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
+import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "./figureHistory.ts"
 import { inSql, type Ports } from "./Stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
@@ -101,7 +102,7 @@ export const start = (mode: Mode, options: Options) =>
       },
       { price, isOn: mode === "express", load },
     ).pipe(
-      Layer.provide([AuthorityCheck.layer({ price }), figureHistory()]),
+      Layer.provide([AuthorityCheck.layer({ price }), figureHistory(), UsageReport.layer]),
       Layer.provide(MemoryHealth.layer),
       Layer.provide(
         Layer.effectContext(

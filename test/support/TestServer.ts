@@ -31,6 +31,7 @@ import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Composition from "../../src/server/Composition.ts"
+import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "./figureHistory.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
@@ -98,7 +99,11 @@ export const start = (options: Options = {}) =>
           ? undefined
           : { token: Redacted.make(options.adminToken), own: undefined },
       ).pipe(
-        Layer.provide([AuthorityCheck.layer({ price }), figureHistory(options.figures)]),
+        Layer.provide([
+          AuthorityCheck.layer({ price }),
+          figureHistory(options.figures),
+          UsageReport.layer,
+        ]),
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
         Layer.provideMerge(CachedApiKeys.layer),

@@ -11,6 +11,7 @@ import * as commands from "./commands.ts"
 import * as holds from "./holds.ts"
 import * as idempotencyKeys from "./idempotencyKeys.ts"
 import * as statements from "./statements.ts"
+import * as usage from "./usage.ts"
 
 export interface LedgerSuiteOptions<R> {
   /** How long the ledger keeps a hold that is neither settled nor released: at least 30 seconds. */
@@ -22,6 +23,8 @@ export interface LedgerSuiteOptions<R> {
   readonly elapse: (time: Duration.DurationInput) => Effect.Effect<unknown, unknown, R>
   /** Makes an account without credits that no other test uses. */
   readonly newAccount: Effect.Effect<AccountId, unknown, R>
+  /** True for a ledger that implements `usage`, whose tests are then included. */
+  readonly hasUsage?: boolean
   /** How many random sequences of commands are tried. Default: 10. */
   readonly runs?: number
 }
@@ -39,18 +42,22 @@ export interface LedgerTest<R> {
 export const ledgerSuite = <R = never>(
   options: LedgerSuiteOptions<R>,
 ): ReadonlyArray<LedgerTest<R>> =>
-  [...holds.tests, ...idempotencyKeys.tests, ...statements.tests, ...commands.tests].map(
-    ([name, test]) => ({
-      name,
-      effect: Effect.flatMap(Effect.context<R>(), (context) => {
-        const provided = <A>(effect: Effect.Effect<A, unknown, R>) =>
-          Effect.orDie(Effect.provide(effect, context))
-        return Effect.provideService(test, Bench, {
-          newAccount: provided(options.newAccount),
-          lease: Duration.decode(options.lease),
-          elapse: (time) => provided(options.elapse(time)),
-          runs: options.runs ?? 10,
-        })
-      }),
+  [
+    ...holds.tests,
+    ...idempotencyKeys.tests,
+    ...statements.tests,
+    ...commands.tests,
+    ...(options.hasUsage === true ? usage.tests : []),
+  ].map(([name, test]) => ({
+    name,
+    effect: Effect.flatMap(Effect.context<R>(), (context) => {
+      const provided = <A>(effect: Effect.Effect<A, unknown, R>) =>
+        Effect.orDie(Effect.provide(effect, context))
+      return Effect.provideService(test, Bench, {
+        newAccount: provided(options.newAccount),
+        lease: Duration.decode(options.lease),
+        elapse: (time) => provided(options.elapse(time)),
+        runs: options.runs ?? 10,
+      })
     }),
-  )
+  }))

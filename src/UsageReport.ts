@@ -1,0 +1,102 @@
+/** Reports what requests used, with the names of accounts and keys. Reads only the ledger's sums. */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { type AccountId, Accounts } from "./Account.ts"
+import { ApiKeys } from "./ApiKeys.ts"
+import { CreditLedger } from "./CreditLedger.ts"
+import { Deadline, waitUntil } from "./Deadline.ts"
+import * as Usage from "./ledger/Usage.ts"
+import type { FailureCounts } from "./Metrics.ts"
+import { StoreTimeout } from "./StoreTimeout.ts"
+
+/** The ledger is another system, which does not count usage. */
+export class UsageNotCounted extends Data.TaggedError("UsageNotCounted") {
+  override get message() {
+    return "This service keeps its credits in another system and counts no usage."
+  }
+}
+
+/** A row of the report, by the names that its JSON has. */
+export interface Row {
+  /** Of rows by account, and of rows by key over all accounts: the name of the account. */
+  readonly account?: string
+  /** Of rows by day: a UTC day such as 2026-11-24. */
+  readonly day?: string
+  /** Of rows by key; null for requests that named no key. */
+  readonly key?: { readonly id: string; readonly label: string | null } | null
+  /** Successful checks: those answered from the cache, and those bought. */
+  readonly checks: number
+  readonly credits: number
+  readonly known: number
+  readonly bought: number
+  readonly failed: FailureCounts
+}
+
+export class UsageReport extends Context.Tag("authority/UsageReport")<
+  UsageReport,
+  {
+    /**
+     * Rows by day are ordered by day, others by credits, most first. Fails with UsageNotCounted, or
+     * with StoreTimeout at the Deadline. May die with StoreFailure.
+     */
+    readonly rows: (
+      question: Usage.Question,
+    ) => Effect.Effect<ReadonlyArray<Row>, UsageNotCounted | StoreTimeout>
+  }
+>() {}
+
+export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditLedger> =
+  Layer.effect(
+    UsageReport,
+    Effect.gen(function* () {
+      const [accounts, keys, ledger] = yield* Effect.all([Accounts, ApiKeys, CreditLedger])
+
+      const labelsOf = (sums: ReadonlyArray<Usage.Row>) =>
+        Effect.forEach(new Set(sums.flatMap(({ accountId }) => accountId ?? [])), keys.list).pipe(
+          Effect.map((lists) => new Map(lists.flat().map(({ id, label }) => [id, label]))),
+        )
+
+      const namesOf = Effect.map(
+        accounts.list,
+        (all) => new Map(all.map(({ id, name }) => [id, name])),
+      )
+
+      const rows = Effect.fn("UsageReport.rows")(function* (question: Usage.Question) {
+        if (ledger.usage === undefined) return yield* new UsageNotCounted()
+        const sums = yield* ledger.usage(question)
+        const labels = question.by === "key" ? yield* labelsOf(sums) : new Map<string, null>()
+        const needsNames = question.account === undefined && question.by !== "day"
+        const names = needsNames ? yield* namesOf : new Map<AccountId, string>()
+        return sums.map(({ accountId, apiKeyId, checks, credits, day, failed, known }): Row => ({
+          ...(needsNames && accountId !== null && { account: names.get(accountId) ?? accountId }),
+          ...(day !== null && { day: Usage.dateOf(day) }),
+          ...(question.by === "key" && {
+            key: apiKeyId === null ? null : { id: apiKeyId, label: labels.get(apiKeyId) ?? null },
+          }),
+          checks,
+          credits,
+          known,
+          bought: checks - known,
+          failed,
+        }))
+      })
+
+      return UsageReport.of({
+        rows: (question) => inTime(rows(question)),
+      })
+    }),
+  )
+
+const inTime = <A, E>(report: Effect.Effect<A, E>): Effect.Effect<A, E | StoreTimeout> =>
+  Effect.flatMap(Deadline, (deadline) =>
+    Effect.flatMap(
+      waitUntil(deadline)(report),
+      Option.match({
+        onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
+        onSome: (found) => Effect.succeed(found),
+      }),
+    ),
+  )

@@ -1,0 +1,116 @@
+/** Counts what requests used, by account, API key and UTC day. */
+import * as Arr from "effect/Array"
+import * as Order from "effect/Order"
+import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
+import { type FailureCounts, noFailures } from "../Metrics.ts"
+import type { Charge, Hold } from "./Hold.ts"
+
+/** What requests used. Only requests that held credits are counted. */
+export interface Usage {
+  /** Successful checks. */
+  readonly checks: number
+  /** Charged credits. */
+  readonly credits: number
+  /** The successful checks that were answered from the cache. The others were bought. */
+  readonly known: number
+  readonly failed: FailureCounts
+}
+
+/** A question for the usage in a period, summed by day, API key or account. */
+export interface Question {
+  readonly by: "day" | "key" | "account"
+  /** Absent: all accounts. */
+  readonly account?: AccountId | undefined
+  /** Epoch milliseconds, `since` inclusive and `until` exclusive. Days are counted as a whole. */
+  readonly since?: number | undefined
+  readonly until?: number | undefined
+  /** The maximum number of rows. Absent: no maximum. */
+  readonly limit?: number | undefined
+}
+
+/** A sum of usage. */
+export interface Row extends Usage {
+  /** Only of rows by key and by account. */
+  readonly accountId: AccountId | null
+  /** Only of rows by key; null there for requests that name no key. */
+  readonly apiKeyId: ApiKeyId | null
+  /** Only of rows by day: the number of the UTC day, counted from 1970-01-01. */
+  readonly day: number | null
+}
+
+/** What one key of an account used on one day. */
+export interface DailyUsage extends Row {
+  readonly accountId: AccountId
+  readonly day: number
+}
+
+const dayMs = 24 * 60 * 60 * 1000
+
+/** The UTC day of a time in epoch milliseconds. */
+export const dayOf = (time: number) => Math.floor(time / dayMs)
+
+/** Writes a day as 2026-11-24. */
+export const dateOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
+
+/** The first and the last day that a period touches. */
+export const daysOf = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Question) =>
+  [dayOf(since), dayOf(until - 1)] as const
+
+/** The usage of a request that is charged at `now`, in epoch milliseconds. */
+export const ofCharge = (
+  { accountId, apiKeyId }: Hold,
+  { amount, failed = noFailures, known = 0, urls }: Charge,
+  now: number,
+): DailyUsage => ({
+  accountId,
+  apiKeyId: apiKeyId ?? null,
+  day: dayOf(now),
+  checks: urls,
+  credits: amount,
+  known,
+  failed,
+})
+
+/** Adds usage to a sum. Keeps the account, the key and the day of the sum. */
+export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
+  ...sum,
+  checks: sum.checks + usage.checks,
+  credits: sum.credits + usage.credits,
+  known: sum.known + usage.known,
+  failed: {
+    INVALID_URL: sum.failed.INVALID_URL + usage.failed.INVALID_URL,
+    PROVIDER_ERROR: sum.failed.PROVIDER_ERROR + usage.failed.PROVIDER_ERROR,
+    SERVER_ERROR: sum.failed.SERVER_ERROR + usage.failed.SERVER_ERROR,
+  },
+})
+
+/** Answers a question from the usage of single days, as the SQL store does. */
+export const sumsOf = (all: Iterable<DailyUsage>, question: Question): ReadonlyArray<Row> => {
+  const { account, by, limit = Number.POSITIVE_INFINITY } = question
+  const [first, last] = daysOf(question)
+  const sums = new Map<string, Row>()
+  for (const usage of all) {
+    const { accountId, day, apiKeyId } = usage
+    if (day < first || last < day || (account !== undefined && accountId !== account)) continue
+    const row: Row = {
+      ...usage,
+      accountId: by === "day" ? null : accountId,
+      apiKeyId: by === "key" ? apiKeyId : null,
+      day: by === "day" ? day : null,
+    }
+    const id = JSON.stringify([row.accountId, row.apiKeyId, row.day])
+    const sum = sums.get(id)
+    sums.set(id, sum === undefined ? row : add(sum, usage))
+  }
+  const rows = Arr.sort(sums.values(), by === "day" ? byDay : byCredits)
+  return by === "day" ? rows.slice(-limit) : rows.slice(0, limit)
+}
+
+const byDay = Order.mapInput(Order.number, ({ day }: Row) => day ?? 0)
+
+const byCredits = Order.combineAll<Row>([
+  Order.reverse(Order.mapInput(Order.number, ({ credits }) => credits)),
+  Order.mapInput(Order.string, ({ accountId }) => accountId ?? ""),
+  Order.mapInput(Order.string, ({ apiKeyId }) => apiKeyId ?? ""),
+])
