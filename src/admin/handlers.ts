@@ -35,6 +35,7 @@ import {
   type ProviderStatus,
   type Quota,
 } from "../MetricsProvider.ts"
+import { UsageReport } from "../UsageReport.ts"
 
 const answer = <A>(data: A) => ({ success: true as const, data })
 
@@ -315,6 +316,34 @@ const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
   resetsAt: resetsAt === null ? null : iso(resetsAt),
 })
 
+const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const report = yield* UsageReport
+    return handlers.handle(
+      "adminUsage",
+      ({ urlParams: { account: name, by, limit, since, until } }) =>
+        Effect.gen(function* () {
+          const account = name === undefined ? undefined : yield* accounts.find(name)
+          const rows = yield* report.rows({
+            by,
+            account: account?.id,
+            since: since?.getTime(),
+            until: until?.getTime(),
+            limit,
+          })
+          return answer({ rows })
+        }).pipe(
+          Effect.catchTags({
+            AccountNotFound: notFound,
+            StoreTimeout: unavailable,
+            UsageNotCounted: notFound,
+          }),
+        ),
+    )
+  }),
+)
+
 const audit = HttpApiBuilder.group(AdminApi, "audit", (handlers) =>
   Effect.map(Effect.serviceOption(AuditLog), (log) => {
     const list = Option.match(log, {
@@ -338,4 +367,4 @@ const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   ),
 )
 
-export const layer = Layer.mergeAll(accounts, keys, figures, provider, audit, document)
+export const layer = Layer.mergeAll(accounts, keys, figures, provider, usage, audit, document)

@@ -17,7 +17,7 @@ import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
-import { Budget, HistoryResponse } from "./Api.ts"
+import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
@@ -272,6 +272,41 @@ export const AuditEntry = Schema.Struct({
   detail: Detail.annotations({ description: "A refused act has the reason under `refused`." }),
 }).annotations({ identifier: "AuditEntry", description: "A line of the audit log." })
 
+const usage = HttpApiGroup.make("usage", { topLevel: true })
+  .annotate(OpenApi.Description, "What requests used.")
+  .add(
+    HttpApiEndpoint.get("adminUsage", Wire.adminPaths.usage)
+      .setUrlParams(
+        Schema.Struct({
+          account: optional(
+            Schema.String.annotations({
+              description: "The name or the id of an account. Default: all accounts.",
+            }),
+          ),
+          since: Parameter.time("The first UTC day, or a time within it."),
+          until: Parameter.time("The end of the period, exclusive."),
+          by: Schema.optionalWith(
+            Schema.Literal("day", "key", "account").annotations({
+              message: () => "Expected day, key or account",
+            }),
+            { exact: true, default: () => "day" as const },
+          ),
+          limit: Parameter.limit("rows"),
+        }),
+      )
+      .addSuccess(
+        data({
+          rows: Schema.Array(
+            Schema.Struct({ ...UsageRow.fields, account: optional(account) }).annotations({
+              identifier: "AdminUsageRow",
+            }),
+          ),
+        }),
+      )
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "What requests used, by UTC day, by key or by account"),
+  )
+
 const audit = HttpApiGroup.make("audit", { topLevel: true })
   .annotate(OpenApi.Description, "What operators changed, and what was refused.")
   .add(
@@ -342,6 +377,7 @@ export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(keys)
   .add(figures)
   .add(provider)
+  .add(usage)
   .add(audit)
   .add(document)
   .addError(Envelope.InvalidRequest.body)

@@ -302,7 +302,7 @@ const used = {
   failed: { INVALID_URL: 2, PROVIDER_ERROR: 1, SERVER_ERROR: 0 },
 }
 
-const UsageRow = Schema.Struct({
+export const UsageRow = Schema.Struct({
   day: Schema.optionalWith(
     Schema.String.annotations({ description: "A UTC day. Only in usage by day." }),
     { exact: true },

@@ -221,6 +221,29 @@ describe("the administration", () => {
     }),
   )
 
+  it.scopedLive("usage is reported by account, key and day", () =>
+    Effect.gen(function* () {
+      const { ask, key, keyId, url } = yield* running()
+      yield* Effect.promise(() =>
+        fetch(`${url}${TestServer.batchPath}`, {
+          method: "POST",
+          headers: { "x-api-key": key, "content-type": "application/json" },
+          body: JSON.stringify({ urls: ["a.com", "localhost"] }),
+        }),
+      )
+      const used = { checks: 1, credits: 1, failed: { INVALID_URL: 1 } }
+      const rowsOf = (query: string) =>
+        Effect.map(ask(`/v1/usage?${query}`), ({ body }) => body.data.rows)
+      assert.containSubset(yield* rowsOf("by=account"), [{ account: "acme", ...used }])
+      assert.containSubset(yield* rowsOf("by=key&account=acme"), [{ key: { id: keyId }, ...used }])
+      const day = new Date().toISOString().slice(0, 10)
+      assert.containSubset(yield* rowsOf(`since=${day}`), [{ day, ...used }])
+      assert.deepStrictEqual(yield* rowsOf("until=2026-01-01"), [])
+      assert.strictEqual((yield* ask("/v1/usage?account=nobody")).status, 404)
+      assert.strictEqual((yield* ask("/v1/usage?by=year")).status, 400)
+    }),
+  )
+
   it.scopedLive("every change and every refused one is a line of the audit log", () =>
     Effect.gen(function* () {
       const { ask } = yield* running()
