@@ -137,7 +137,8 @@ const ask = async (
   const end = performance.now() + patienceMs
   for (;;) {
     const urls = round.urls()
-    const url = urls[(index + attempts.length) % urls.length] ?? ""
+    // Four successive requests are of all kinds, and go to the same replica.
+    const url = urls[(Math.floor(index / 4) + attempts.length) % urls.length] ?? ""
     const attempt = await post(url, init)
     attempts.push(attempt)
     onAnswer()
