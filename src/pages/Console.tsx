@@ -1,5 +1,4 @@
 import { Empty } from "./Empty.tsx"
-import { Header } from "./Header.tsx"
 import { History } from "./History.tsx"
 import { KeyPanel } from "./KeyPanel.tsx"
 import { ListPanel } from "./ListPanel.tsx"
@@ -7,27 +6,24 @@ import { RunPanel } from "./RunPanel.tsx"
 import { hasSyntheticFigures, shown, storeProblem } from "./ConsoleState.ts"
 
 export const Console = () => (
-  <>
-    <Header />
-    <main>
-      {hasSyntheticFigures && <Synthetic />}
-      <div class="side">
-        <div class="desk">
-          <KeyPanel />
-          <ListPanel />
-        </div>
-        <div class="past">
-          <History />
-        </div>
+  <main>
+    {hasSyntheticFigures && <Synthetic />}
+    <div class="side">
+      <div class="desk">
+        <KeyPanel />
+        <ListPanel />
       </div>
-      <div class="results">
-        <div class="store" role="alert">
-          {storeProblem.value !== undefined && <p class="notice">{storeProblem.value}</p>}
-        </div>
-        {shown.value === undefined ? <Empty /> : <RunPanel key={shown.value} run={shown.value} />}
+      <div class="past">
+        <History />
       </div>
-    </main>
-  </>
+    </div>
+    <div class="results">
+      <div class="store" role="alert">
+        {storeProblem.value !== undefined && <p class="notice">{storeProblem.value}</p>}
+      </div>
+      {shown.value === undefined ? <Empty /> : <RunPanel key={shown.value} run={shown.value} />}
+    </div>
+  </main>
 )
 
 const Synthetic = () => (

@@ -8,7 +8,13 @@ effect(() => {
   Theme.keep(theme.value)
 })
 
-export const Header = () => (
+interface Props {
+  /** True when the service serves the administration. */
+  readonly hasAdministration: boolean
+  readonly isOperator: boolean
+}
+
+export const Header = ({ hasAdministration, isOperator }: Props) => (
   <header>
     <h1>
       <svg viewBox="0 0 16 16" aria-hidden="true">
@@ -19,6 +25,8 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
+      {hasAdministration &&
+        (isOperator ? <a href="#">Check a list</a> : <a href="#operator">Administration</a>)}
       {/* These open in a new tab, because leaving this page loses a key that is not remembered. */}
       <a href="docs/guide/client" target="_blank" rel="noreferrer">
         Guide<span class="unseen"> (in a new tab)</span>

@@ -66,7 +66,7 @@ export const visit = (
     page.on("console", (message) => {
       // The browser logs unsuccessful answers of the service, which some tests expect.
       const isAnswer = [message.location().url, message.text()].some((text) =>
-        text.includes(`${service}/v1/`),
+        [`${service}/v1/`, `${service}/admin/`].some((paths) => text.includes(paths)),
       )
       if (/^(error|warning)$/.test(message.type()) && !isAnswer) complaints.push(message.text())
     })

@@ -1,0 +1,179 @@
+import { useSignal } from "@preact/signals"
+import { count, number } from "../Texts.ts"
+import type { Entry, UsageRow } from "./AdminApi.ts"
+import { Keys } from "./Keys.tsx"
+import { change, isBusy, newKey, type Opened } from "./OperatorState.ts"
+import { shortTime } from "./shortTime.ts"
+
+/** One account: its credits, keys, usage and last entries. */
+export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
+  const { account, days, entries } = opened
+  const { available, charged, granted, held, name, suspended } = account
+  return (
+    <section class="card" aria-labelledby="account-title">
+      <div class="line">
+        <h2 id="account-title">
+          {name}
+          {suspended && <span class="badge">suspended</span>}
+        </h2>
+        <Suspend key={name} name={name} isSuspended={suspended} />
+      </div>
+      {newKey.value?.account === name && <Secret secret={newKey.value.key} />}
+      <dl class="facts">
+        {Object.entries({ available, held, granted, charged }).map(([fact, credits]) => (
+          <div key={fact}>
+            <dt>{fact}</dt>
+            <dd>{number(credits)}</dd>
+          </div>
+        ))}
+      </dl>
+      <Credits key={`${name}-credits`} name={name} />
+      <Keys key={`${name}-keys`} opened={opened} />
+      <Days days={days} />
+      <Statement entries={entries} />
+    </section>
+  )
+}
+
+const Secret = ({ secret }: { readonly secret: string }) => (
+  <div class="notice" role="status">
+    <p>This key is shown once. Copy it now.</p>
+    <p>
+      <code>{secret}</code>
+    </p>
+    <button type="button" onClick={() => (newKey.value = undefined)}>
+      I have copied it
+    </button>
+  </div>
+)
+
+const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }) => {
+  const { isSuspended, name } = props
+  const isAsking = useSignal(false)
+  if (isSuspended) {
+    return (
+      <button
+        type="button"
+        disabled={isBusy.value}
+        onClick={() => void change((api) => api.suspend(name, false))}
+      >
+        Resume
+      </button>
+    )
+  }
+  return isAsking.value ? (
+    <div class="ask">
+      <span class="hint">Every request of {name} gets 403.</span>
+      <button
+        type="button"
+        class="danger"
+        disabled={isBusy.value}
+        onClick={() => void change((api) => api.suspend(name, true))}
+      >
+        Suspend {name}
+      </button>
+      <button type="button" class="quiet" onClick={() => (isAsking.value = false)}>
+        Cancel
+      </button>
+    </div>
+  ) : (
+    <button type="button" class="quiet" onClick={() => (isAsking.value = true)}>
+      Suspend
+    </button>
+  )
+}
+
+const Credits = ({ name }: { readonly name: string }) => {
+  const amount = useSignal("")
+  const note = useSignal("")
+  const isCorrection = Number(amount.value) < 0
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const credits = Number(amount.value)
+    if (!(await change((api) => api.changeCredits(name, credits, note.value.trim())))) return
+    amount.value = ""
+    note.value = ""
+  }
+  return (
+    <form class="fields" onSubmit={(event) => void submit(event)}>
+      <label>
+        Credits
+        <input
+          type="number"
+          step={1}
+          required
+          value={amount.value}
+          onInput={(event) => (amount.value = event.currentTarget.value)}
+        />
+      </label>
+      <label>
+        Note
+        <input
+          required={isCorrection}
+          value={note.value}
+          onInput={(event) => (note.value = event.currentTarget.value)}
+        />
+      </label>
+      <button type="submit" disabled={isBusy.value}>
+        {isCorrection ? "Correct" : "Grant"}
+      </button>
+      <p class="hint">A negative number takes a wrong grant back. It needs a note.</p>
+    </form>
+  )
+}
+
+const Days = ({ days }: { readonly days: ReadonlyArray<UsageRow> }) => {
+  const most = Math.max(1, ...days.map(({ credits }) => credits))
+  return (
+    <>
+      <h3>Usage by day</h3>
+      {days.length === 0 ? (
+        <p class="hint">Nothing was used in the last 30 days.</p>
+      ) : (
+        <ul class="days" aria-label="Credits by UTC day, in the last 30 days">
+          {days.map(({ checks, credits, day = "" }) => (
+            <li key={day} title={`${day}: ${count(checks, "check")}`}>
+              <span class="when">{day.slice(5)}</span>
+              <meter min={0} max={most} value={credits} aria-hidden="true" />
+              <span class="n">{number(credits)}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  )
+}
+
+const Statement = ({ entries }: { readonly entries: ReadonlyArray<Entry> }) => (
+  <details>
+    <summary>Last entries of the ledger</summary>
+    <div class="scroll" tabIndex={0} role="group" aria-label="Entries, newest first">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            <th scope="col">Kind</th>
+            <th scope="col" class="num">
+              Amount
+            </th>
+            <th scope="col" class="num">
+              Balance
+            </th>
+            <th scope="col">Request or note</th>
+          </tr>
+        </thead>
+        <tbody>
+          {entries.map(({ amount, at, balanceAfter, kind, note, requestId, sequence }) => (
+            <tr key={sequence}>
+              <td class="when">{shortTime(at)}</td>
+              <td>{kind}</td>
+              <td class="num">{number(amount)}</td>
+              <td class="num">{number(balanceAfter)}</td>
+              <td>{requestId ?? note}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </details>
+)

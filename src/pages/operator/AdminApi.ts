@@ -1,0 +1,177 @@
+/** Calls the administration. The token is kept in memory only. */
+import { v4 as uuid } from "uuid"
+import * as v from "valibot"
+import { adminPaths } from "../../contract/Wire.ts"
+
+/** The administration refused a call, or could not be reached. */
+export class Refused extends Error {
+  readonly status: number | undefined
+
+  constructor(message: string, status?: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+const Funds = { available: v.number(), held: v.number(), granted: v.number(), charged: v.number() }
+
+export const Account = v.object({
+  id: v.string(),
+  name: v.string(),
+  suspended: v.boolean(),
+  ...Funds,
+})
+export type Account = v.InferOutput<typeof Account>
+
+const Budget = v.object({
+  credits: v.number(),
+  period: v.picklist(["day", "month", "total"]),
+  used: v.number(),
+  remaining: v.number(),
+  resetsAt: v.nullable(v.string()),
+})
+export type Budget = v.InferOutput<typeof Budget>
+
+export const Key = v.object({
+  id: v.string(),
+  account: v.string(),
+  start: v.string(),
+  label: v.nullable(v.string()),
+  state: v.picklist(["active", "expired", "revoked"]),
+  scopes: v.array(v.string()),
+  budget: v.nullable(Budget),
+  expiresAt: v.nullable(v.string()),
+  lastUsedAt: v.nullable(v.string()),
+})
+export type Key = v.InferOutput<typeof Key>
+
+const NewKey = v.object({ key: v.nullable(v.string()), id: v.string(), account: v.string() })
+
+const Entry = v.object({
+  sequence: v.number(),
+  at: v.string(),
+  kind: v.string(),
+  amount: v.number(),
+  balanceAfter: v.number(),
+  requestId: v.nullable(v.string()),
+  note: v.nullable(v.string()),
+})
+export type Entry = v.InferOutput<typeof Entry>
+
+const UsageRow = v.object({
+  day: v.optional(v.string()),
+  account: v.optional(v.string()),
+  key: v.optional(v.nullable(v.object({ id: v.string(), label: v.nullable(v.string()) }))),
+  checks: v.number(),
+  credits: v.number(),
+})
+export type UsageRow = v.InferOutput<typeof UsageRow>
+
+const Provider = v.object({
+  provider: v.string(),
+  circuit: v.picklist(["closed", "open", "exhausted"]),
+  reason: v.nullable(v.string()),
+  callsInFlight: v.nullable(v.number()),
+  latencyMs: v.nullable(v.number()),
+  errors: v.array(v.object({ at: v.string(), reason: v.string(), message: v.string() })),
+  quota: v.nullable(v.object({ unit: v.string(), allotted: v.number(), left: v.number() })),
+  index: v.nullable(v.string()),
+  statusError: v.nullable(v.string()),
+})
+export type Provider = v.InferOutput<typeof Provider>
+
+const AuditLine = v.object({
+  sequence: v.number(),
+  at: v.string(),
+  actor: v.string(),
+  action: v.string(),
+  subject: v.string(),
+  detail: v.record(v.string(), v.union([v.string(), v.number(), v.boolean(), v.null()])),
+})
+export type AuditLine = v.InferOutput<typeof AuditLine>
+
+const Failure = v.object({ message: v.string() })
+
+/** The calls of the administration, with one token. Each rejects with Refused. */
+export const adminApi = (token: string) => {
+  const call = async <A>(
+    method: string,
+    path: string,
+    data: v.GenericSchema<unknown, A>,
+    body?: object,
+  ): Promise<A> => {
+    // Relative, so that a proxy can serve the console under any path.
+    const response = await fetch(path.slice(1), {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(method === "POST" && { "idempotency-key": uuid() }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    }).catch(() => {
+      throw new Refused("The service cannot be reached. Check the connection, and try again.")
+    })
+    const json: unknown = await response.json().catch(() => undefined)
+    if (!response.ok) {
+      const failure = v.safeParse(Failure, json)
+      throw new Refused(
+        failure.success ? failure.output.message : `The service answered ${response.status}.`,
+        response.status,
+      )
+    }
+    const answer = v.safeParse(v.object({ data }), json)
+    if (!answer.success) throw new Refused("The answer is not of this version. Reload the page.")
+    return answer.output.data
+  }
+  const accountPath = (name: string, more = "") =>
+    `${adminPaths.accounts}/${encodeURIComponent(name)}${more}`
+  const keyPath = (id: string, more = "") => `${adminPaths.keys}/${encodeURIComponent(id)}${more}`
+  const query = (parameters: Readonly<Record<string, string>>) =>
+    `?${new URLSearchParams(parameters)}`
+
+  return {
+    accounts: (search: string) =>
+      call(
+        "GET",
+        `${adminPaths.accounts}${query({ limit: "1000", ...(search !== "" && { search }) })}`,
+        v.object({ accounts: v.array(Account) }),
+      ),
+    account: (name: string) => call("GET", accountPath(name), v.object({ account: Account })),
+    createAccount: (name: string, credits: number) =>
+      call("POST", adminPaths.accounts, v.object({}), { name, credits }),
+    suspend: (name: string, suspended: boolean) =>
+      call("PATCH", accountPath(name), v.object({}), { suspended }),
+    changeCredits: (name: string, amount: number, note: string) =>
+      call("POST", accountPath(name, "/credits"), v.object({}), {
+        amount,
+        ...(note !== "" && { note }),
+      }),
+    statement: (name: string) =>
+      call("GET", accountPath(name, "/statement?limit=20"), v.object({ entries: v.array(Entry) })),
+    keys: (name: string) =>
+      call("GET", accountPath(name, "/keys"), v.object({ keys: v.array(Key) })),
+    createKey: (name: string, terms: object) =>
+      call("POST", accountPath(name, "/keys"), NewKey, terms),
+    setBudget: (id: string, budget: string | null) =>
+      call("PATCH", keyPath(id), v.object({}), { budget }),
+    rotate: (id: string) => call("POST", keyPath(id, "/rotate"), NewKey, { grace: "24h" }),
+    revoke: (id: string) => call("DELETE", keyPath(id), v.object({})),
+    usage: (by: "day" | "key" | "account", since: string, account?: string) =>
+      call(
+        "GET",
+        `${adminPaths.usage}${query({ by, since, ...(account !== undefined && { account }) })}`,
+        v.object({ rows: v.array(UsageRow) }),
+      ),
+    providers: () =>
+      call("GET", adminPaths.providerStatus, v.object({ providers: v.array(Provider) })),
+    audit: (before?: number) =>
+      call(
+        "GET",
+        `${adminPaths.audit}${query({ limit: "50", ...(before !== undefined && { before: String(before) }) })}`,
+        v.object({ entries: v.array(AuditLine) }),
+      ),
+  }
+}
+
+export type AdminApi = ReturnType<typeof adminApi>

@@ -1,0 +1,279 @@
+/** The operator's part of the console, for services with an administration. */
+import { useSignal } from "@preact/signals"
+import { useRef } from "preact/hooks"
+import { count, number } from "../Texts.ts"
+import { AccountPanel } from "./AccountPanel.tsx"
+import {
+  accounts,
+  act,
+  api,
+  audit,
+  change,
+  isBusy,
+  moreAudit,
+  open,
+  opened,
+  problem,
+  providers,
+  refresh,
+  search,
+  signIn,
+  signOut,
+  spent,
+} from "./OperatorState.ts"
+import { shortTime } from "./shortTime.ts"
+
+export const Operator = () => (
+  <main class="operator">
+    <div class="store" role="alert">
+      {problem.value !== undefined && <p class="notice">{problem.value}</p>}
+    </div>
+    {api.value === undefined ? <SignIn /> : <Desk />}
+  </main>
+)
+
+const SignIn = () => {
+  const token = useSignal("")
+  const field = useRef<HTMLInputElement>(null)
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    await signIn(token.value.trim())
+    field.current?.focus()
+  }
+  return (
+    <section class="card" aria-labelledby="sign-in">
+      <h2 id="sign-in">Administration</h2>
+      <form onSubmit={(event) => void submit(event)}>
+        <label for="token">Token</label>
+        <input
+          ref={field}
+          id="token"
+          type="password"
+          autocomplete="off"
+          value={token.value}
+          onInput={(event) => (token.value = event.currentTarget.value)}
+        />
+        <button type="submit" class="primary" disabled={isBusy.value || token.value === ""}>
+          Sign in
+        </button>
+        <p class="hint">
+          The token is the service's setting AUTHORITY_ADMIN_TOKEN. It is lost when you close or
+          reload this page.
+        </p>
+      </form>
+    </section>
+  )
+}
+
+const Desk = () => (
+  <>
+    <div class="line">
+      <button type="button" disabled={isBusy.value} onClick={() => void act(refresh)}>
+        Refresh
+      </button>
+      <button type="button" class="quiet" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+    <Accounts />
+    {opened.value !== undefined && <AccountPanel opened={opened.value} />}
+    <Providers />
+    <AuditLog />
+  </>
+)
+
+const Accounts = () => {
+  const find = (event: Event) => {
+    event.preventDefault()
+    void act(refresh)
+  }
+  // Who spent most comes first.
+  const rows = [...accounts.value].sort(
+    (a, b) => (spent.value.get(b.name) ?? 0) - (spent.value.get(a.name) ?? 0),
+  )
+  return (
+    <section class="card" aria-labelledby="accounts-title">
+      <h2 id="accounts-title">Accounts</h2>
+      <form class="ask" onSubmit={find}>
+        <label class="unseen" for="search">
+          Search by name, key label or start of a key
+        </label>
+        <input
+          id="search"
+          type="search"
+          placeholder="Name, key label or start of a key"
+          value={search.value}
+          onInput={(event) => (search.value = event.currentTarget.value)}
+        />
+        <button type="submit" disabled={isBusy.value}>
+          Search
+        </button>
+      </form>
+      {rows.length === 0 ? (
+        <p class="hint">No account was found.</p>
+      ) : (
+        <div class="scroll" tabIndex={0} role="group" aria-label="Accounts, most spent first">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Account</th>
+                <th scope="col" class="num">
+                  Spent in 7 days
+                </th>
+                <th scope="col" class="num">
+                  Available
+                </th>
+                <th scope="col" class="num">
+                  Held
+                </th>
+                <th scope="col" class="num">
+                  Charged
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ available, charged, held, id, name, suspended }) => (
+                <tr key={id} aria-current={opened.value?.account.id === id}>
+                  <th scope="row">
+                    <button type="button" class="quiet" onClick={() => void open(name)}>
+                      {name}
+                    </button>
+                    {suspended && <span class="badge">suspended</span>}
+                  </th>
+                  <td class="num">{number(spent.value.get(name) ?? 0)}</td>
+                  <td class="num">{number(available)}</td>
+                  <td class="num">{number(held)}</td>
+                  <td class="num">{number(charged)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <NewAccount />
+    </section>
+  )
+}
+
+const NewAccount = () => {
+  const name = useSignal("")
+  const credits = useSignal("0")
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const made = name.value.trim()
+    if (!(await change((api) => api.createAccount(made, Number(credits.value))))) return
+    name.value = ""
+    await open(made)
+  }
+  return (
+    <details>
+      <summary>New account</summary>
+      <form class="fields" onSubmit={(event) => void submit(event)}>
+        <label>
+          Name
+          <input
+            required
+            value={name.value}
+            onInput={(event) => (name.value = event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          Credits
+          <input
+            type="number"
+            min={0}
+            step={1}
+            required
+            value={credits.value}
+            onInput={(event) => (credits.value = event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit" disabled={isBusy.value}>
+          Create
+        </button>
+      </form>
+    </details>
+  )
+}
+
+const Providers = () => (
+  <section class="card" aria-labelledby="providers-title">
+    <h2 id="providers-title">Providers</h2>
+    {providers.value.length === 0 && <p class="hint">No provider has a state to show.</p>}
+    {providers.value.map((one) => (
+      <div key={one.provider}>
+        <h3>
+          {one.provider}
+          <span class={one.circuit === "closed" ? "chip" : "badge"}>
+            {one.circuit === "closed" ? "working" : one.circuit}
+          </span>
+        </h3>
+        <p class="hint">
+          {[
+            one.reason,
+            one.quota &&
+              `${number(one.quota.left)} of ${count(one.quota.allotted, one.quota.unit, one.quota.unit)} left`,
+            one.index && `index ${one.index}`,
+            one.latencyMs !== null && `${number(Math.round(one.latencyMs))} ms a call`,
+            one.callsInFlight !== null && `${count(one.callsInFlight, "call")} in flight`,
+            one.statusError,
+          ]
+            .filter((part) => typeof part === "string")
+            .join(" · ")}
+        </p>
+        {one.errors.length > 0 && (
+          <details>
+            <summary>{count(one.errors.length, "failed call")}</summary>
+            <ul>
+              {one.errors.map(({ at, message }, i) => (
+                <li key={i}>
+                  <span class="when">{shortTime(at)}</span> {message}
+                </li>
+              ))}
+            </ul>
+          </details>
+        )}
+      </div>
+    ))}
+  </section>
+)
+
+const AuditLog = () => (
+  <section class="card" aria-labelledby="audit-title">
+    <h2 id="audit-title">Audit log</h2>
+    <div class="scroll" tabIndex={0} role="group" aria-label="Changes, newest first">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Time</th>
+            <th scope="col">Who</th>
+            <th scope="col">Act</th>
+            <th scope="col">Subject</th>
+            <th scope="col">Detail</th>
+          </tr>
+        </thead>
+        <tbody>
+          {audit.value.map(({ action, actor, at, detail, sequence, subject }) => (
+            <tr key={sequence}>
+              <td class="when">{shortTime(at)}</td>
+              <td>{actor}</td>
+              <td>{action}</td>
+              <td>{subject}</td>
+              <td>
+                {Object.entries(detail)
+                  .filter(([, value]) => value !== null)
+                  .map(([name, value]) => `${name}: ${value}`)
+                  .join(", ")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+    {(audit.value.at(-1)?.sequence ?? 1) > 1 && (
+      <button type="button" class="quiet" disabled={isBusy.value} onClick={() => void moreAudit()}>
+        Older lines
+      </button>
+    )}
+  </section>
+)

@@ -1,0 +1,124 @@
+/** The state of the operator's console. The token is in memory only. */
+import { batch, signal } from "@preact/signals"
+import { type Account, type AdminApi, adminApi, Refused } from "./AdminApi.ts"
+import type * as Api from "./AdminApi.ts"
+
+export interface Opened {
+  readonly account: Account
+  readonly keys: ReadonlyArray<Api.Key>
+  readonly entries: ReadonlyArray<Api.Entry>
+  readonly days: ReadonlyArray<Api.UsageRow>
+  /** The credits of the last seven days by the id of the key. */
+  readonly spentByKey: ReadonlyMap<string, number>
+}
+
+export const api = signal<AdminApi | undefined>(undefined)
+export const problem = signal<string | undefined>(undefined)
+export const isBusy = signal(false)
+export const search = signal("")
+export const accounts = signal<ReadonlyArray<Account>>([])
+/** The credits of the last seven days by the name of the account. */
+export const spent = signal<ReadonlyMap<string, number>>(new Map())
+export const opened = signal<Opened | undefined>(undefined)
+export const providers = signal<ReadonlyArray<Api.Provider>>([])
+export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
+/** The secret of a new key, which is shown once. */
+export const newKey = signal<{ readonly key: string; readonly account: string } | undefined>(
+  undefined,
+)
+
+const dayMs = 86_400_000
+
+const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10)
+
+/** Runs an act, and shows why it was refused. A wrong token signs out. */
+export const act = async (run: (api: AdminApi) => Promise<void>) => {
+  const { value } = api
+  if (value === undefined || isBusy.value) return false
+  isBusy.value = true
+  problem.value = undefined
+  try {
+    await run(value)
+    return true
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    if (error.status === 401) signOut()
+    problem.value = error.message
+    return false
+  } finally {
+    isBusy.value = false
+  }
+}
+
+export const signIn = async (token: string) => {
+  api.value = adminApi(token)
+  if (!(await act(refresh))) api.value = undefined
+}
+
+export const signOut = () =>
+  batch(() => {
+    api.value = undefined
+    accounts.value = []
+    spent.value = new Map()
+    opened.value = undefined
+    providers.value = []
+    audit.value = []
+    newKey.value = undefined
+  })
+
+/** Reads what the page shows again. */
+export const refresh = async (api: AdminApi) => {
+  const [found, usage, states, lines, account] = await Promise.all([
+    api.accounts(search.value.trim()),
+    api.usage("account", daysAgo(6)),
+    api.providers(),
+    api.audit(),
+    opened.value === undefined ? undefined : read(api, opened.value.account.name),
+  ])
+  batch(() => {
+    accounts.value = found.accounts
+    spent.value = new Map(usage.rows.map(({ account = "", credits }) => [account, credits]))
+    providers.value = states.providers
+    audit.value = lines.entries
+    opened.value = account
+  })
+}
+
+export const open = (name: string) =>
+  act(async (api) => {
+    const account = await read(api, name)
+    batch(() => {
+      opened.value = account
+      newKey.value = undefined
+    })
+  })
+
+export const moreAudit = () =>
+  act(async (api) => {
+    const { entries } = await api.audit(audit.value.at(-1)?.sequence)
+    audit.value = [...audit.value, ...entries]
+  })
+
+/** Changes something, and shows the result. */
+export const change = (run: (api: AdminApi) => Promise<unknown>) =>
+  act(async (api) => {
+    await run(api)
+    await refresh(api)
+  })
+
+const read = async (api: AdminApi, name: string): Promise<Opened> => {
+  const [{ account }, { keys }, { entries }, days, byKey] = await Promise.all([
+    api.account(name),
+    api.keys(name),
+    api.statement(name),
+    api.usage("day", daysAgo(29), name),
+    api.usage("key", daysAgo(6), name),
+  ])
+  return {
+    account,
+    keys: keys.toReversed(),
+    entries,
+    days: days.rows,
+    spentByKey: new Map(byKey.rows.map(({ credits, key }) => [key?.id ?? "", credits])),
+  }
+}

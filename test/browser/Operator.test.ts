@@ -1,0 +1,130 @@
+/** Tests the operator's part of the console in a real browser. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Page } from "playwright-core"
+import { isMissing, visit } from "../support/Browser.ts"
+import { timeout } from "../support/ConsolePage.ts"
+import { batchPath, start } from "../support/TestServer.ts"
+
+const adminToken = "a-token-for-the-tests-of-32-chars"
+
+const signIn = async (page: Page, token: string) => {
+  await page.getByLabel("Token").fill(token)
+  await page.getByRole("button", { name: "Sign in" }).click()
+}
+
+const widthOf = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth")
+
+describe.skipIf(isMissing)("the operator's part of the console", () => {
+  it.scopedLive(
+    "an operator sees who spent most and which key, and stops that key",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* start({ adminToken, credits: 1000 })
+        const check = (urls: ReadonlyArray<string>) =>
+          Effect.promise(() =>
+            fetch(`${url}${batchPath}`, {
+              method: "POST",
+              headers: { "x-api-key": key, "content-type": "application/json" },
+              body: JSON.stringify({ urls }),
+            }),
+          )
+        yield* check(["a.com", "b.com", "c.com"])
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => page.getByRole("link", { name: "Administration" }).click())
+        yield* act((page) => signIn(page, "wrong"))
+        yield* act((page) => page.getByText("The token is wrong.").waitFor())
+        yield* examine("wrong token")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("heading", { name: "Accounts" }).waitFor())
+        const accounts = yield* act((page) =>
+          page.getByRole("group", { name: "Accounts, most spent first" }).innerText(),
+        )
+        assert.match(accounts, /acme\s+3\s+997\s+0\s+3/)
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) => page.getByRole("heading", { name: "Usage by day" }).waitFor())
+        yield* examine("account")
+
+        yield* act((page) => page.getByRole("button", { name: /^Revoke/ }).click())
+        yield* act((page) => page.getByRole("button", { name: /^Revoke am_.*now$/ }).click())
+        yield* act((page) => page.getByText("revoked", { exact: true }).waitFor())
+        assert.strictEqual((yield* check(["a.com"])).status, 401)
+        const log = yield* act((page) =>
+          page.getByRole("group", { name: "Changes, newest first" }).innerText(),
+        )
+        assert.include(log, "key.revoke")
+        yield* act((page) => page.setViewportSize({ width: 390, height: 800 }))
+        assert.isAtMost(yield* act(widthOf), 390)
+        yield* examine("phone")
+        yield* act((page) => page.reload())
+        yield* act((page) => page.getByLabel("Token").waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "an operator makes an account and a key with a budget, corrects a grant and suspends the account",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start({ adminToken })
+        const { act, examine } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByText("New account").click())
+        yield* act((page) => page.getByLabel("Name", { exact: true }).fill("beta"))
+        yield* act((page) => page.getByLabel("Credits").first().fill("10000"))
+        yield* act((page) => page.getByRole("button", { name: "Create" }).first().click())
+        yield* act((page) => page.getByRole("heading", { name: "beta" }).waitFor())
+
+        yield* act((page) => page.getByLabel("Credits").last().fill("-9000"))
+        yield* act((page) => page.getByLabel("Note").fill("typed a zero too many"))
+        yield* act((page) => page.getByRole("button", { name: "Correct" }).click())
+        yield* act((page) =>
+          page
+            .locator("dd", { hasText: /^1,000$/ })
+            .first()
+            .waitFor(),
+        )
+
+        yield* act((page) => page.getByText("New key").click())
+        yield* act((page) => page.getByLabel("Label", { exact: true }).fill("rank tracker"))
+        yield* act((page) => page.getByLabel("Budget", { exact: true }).fill("5/day"))
+        yield* act((page) => page.getByRole("button", { name: "Create" }).last().click())
+        const secret = yield* act((page) => page.locator(".notice code").innerText())
+        assert.match(secret, /^am_/)
+        yield* examine("new key")
+        yield* act((page) => page.getByRole("button", { name: "I have copied it" }).click())
+        yield* act((page) => page.getByText("0 of 5 a day").waitFor())
+        assert.notInclude(yield* act((page) => page.content()), secret)
+
+        yield* act((page) => page.getByRole("button", { name: "Suspend" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Suspend beta" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Resume" }).waitFor())
+        const credits = yield* Effect.promise(() =>
+          fetch(`${url}/v1/quota/available-credits`, { headers: { "x-api-key": secret } }),
+        )
+        assert.strictEqual(credits.status, 403)
+        yield* act((page) => page.getByRole("searchbox").fill("rank"))
+        yield* act((page) => page.getByRole("button", { name: "Search" }).click())
+        yield* act((page) =>
+          page.getByRole("button", { name: "acme" }).waitFor({ state: "detached" }),
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a service without the administration shows no operator's part",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start()
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => page.getByRole("heading", { name: "List", exact: true }).waitFor())
+        const links = yield* act((page) =>
+          page.getByRole("link", { name: "Administration" }).count(),
+        )
+        assert.strictEqual(links, 0)
+      }),
+    timeout,
+  )
+})
