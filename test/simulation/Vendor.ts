@@ -33,7 +33,7 @@ export const settingsOf = ({ seed }: World) => {
     /** A call fails when it takes longer. In some worlds it may take longer than a request. */
     callTimeoutMs: random.pick([1200, 2400]),
     /** How long past their lifetime figures answer when a vendor fails. */
-    staleIfErrorMs: random.pick([0, 3000]),
+    staleIfErrorMs: random.pick([0, 3000, 6000]),
     /** Younger figures are not bought anew. */
     minAgeMs: random.pick([0, 700]),
     /** In some worlds, clients name the greatest age of figures that they accept. */

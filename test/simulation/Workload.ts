@@ -54,7 +54,7 @@ export const plan = (world: World, { customers }: Template, lengthMs: number) =>
       customer: random.pick(customers),
       urls: former?.urls ?? drawUrls(random),
       idempotencyKey: random.chance(keyed) ? `key-${index}` : undefined,
-      provenance: preferences.chance(0.4),
+      provenance: preferences.chance(0.7),
       maxAgeMs: hasMaxAge && preferences.chance(0.4) ? preferences.below(4) * 1000 : undefined,
     })
   }
