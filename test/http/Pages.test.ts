@@ -127,7 +127,7 @@ describe.each(paths)("the web page %s", (path) => {
           }),
         )
       })
-      assert.isBelow(packed.length, path === "/docs" ? 1_100_000 : 60_000)
+      assert.isBelow(packed.length, path === "/docs" ? 1_100_000 : 70_000)
       assert.strictEqual(gunzipSync(packed).toString(), plain.text)
       const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
       assert.strictEqual(refused.text, plain.text)
