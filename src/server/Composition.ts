@@ -74,7 +74,10 @@ export const server = (
 ) =>
   Server.layer(
     options,
-    { ...shortcut, load: () => import("../express/FastPath.ts") },
+    {
+      ...shortcut,
+      load: () => import("../express/FastPath.ts"),
+    },
     administration && {
       own: administration.own,
       load: async () => {
