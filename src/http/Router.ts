@@ -87,15 +87,15 @@ export const makeAdministration = (options: Options, { api, routes }: Administra
 
 const entryOf =
   (wrap: (app: App) => App) =>
-  (route: AnyRoute): readonly [string, Omit<Match, "params">] => [
+  (route: AnyRoute): readonly [string, Match] => [
     `${route.method} ${route.path}`,
-    { route, app: wrap(Effect.flatMap(route.handler, toResponse)) },
+    { route, app: wrap(Effect.flatMap(route.handler, toResponse)), params: {} },
   ]
 
 const over = (
   routes: Routes.Routes,
   withCors: (app: App) => App,
-  entries: Iterable<readonly [string, Omit<Match, "params">]>,
+  entries: Iterable<readonly [string, Match]>,
 ): Router => {
   const matches = new Map(entries)
   const answerNoRoute = Effect.map(HttpServerRequest, ({ method, url }) =>
@@ -104,7 +104,9 @@ const over = (
   const find: Router["find"] = (method, url) => {
     const found = routes.of(url)
     const match = matches.get(`${method === "HEAD" ? "GET" : method} ${found?.path}`)
-    if (match !== undefined) return { ...match, params: found?.params ?? {} }
+    if (match !== undefined) {
+      return found?.params === undefined ? match : { ...match, params: found.params }
+    }
     const isClosed = found?.path.startsWith(Wire.adminPrefix) === true
     return { app: isClosed ? answerNoRoute : withCors(answerNoRoute), route: undefined, params: {} }
   }

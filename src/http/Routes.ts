@@ -5,8 +5,8 @@ interface Route {
   readonly methods: ReadonlyArray<string>
   /** The name of the contract's endpoint; undefined for pages and operator paths. */
   readonly endpoint?: string
-  /** The decoded parameters of the path, by name. */
-  readonly params: Readonly<Record<string, string>>
+  /** The decoded parameters of the path, by name; undefined for a path without parameters. */
+  readonly params?: Readonly<Record<string, string>>
 }
 
 export interface Routes {
@@ -36,20 +36,16 @@ export const endpointsOf = <A extends Api>({ groups }: A) =>
  * GET.
  */
 export const make = (paths: ReadonlyArray<string>, ...apis: ReadonlyArray<Api>): Routes => {
-  const routes = new Map<string, Route>(
-    paths.map((path) => [path, { path, methods: ["GET"], params: none }]),
-  )
+  const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
   for (const { method, name, path } of apis.flatMap(endpointsOf)) {
     const methods = [...(routes.get(path)?.methods ?? []), method]
-    routes.set(path, { path, methods, endpoint: name, params: none })
+    routes.set(path, { path, methods, endpoint: name })
   }
   const patterns = [...routes.values()].filter(({ path }) => path.includes("/:"))
   return {
     of: (url) => routes.get(url) ?? routes.get(normalized(url)) ?? matching(patterns, url),
   }
 }
-
-const none: Route["params"] = {}
 
 const pathOf = (url: string) =>
   (url.split("?", 1)[0] ?? "").replaceAll(/\/+/g, "/").replace(/(?<=.)\/$/, "")
@@ -91,5 +87,7 @@ const decoded = (part: string) => {
 /** Decodes the query of a URL. Of parameters with the same name, the last counts. */
 export const queryOf = (url: string): Readonly<Record<string, string>> => {
   const start = url.indexOf("?")
-  return start < 0 ? none : Object.fromEntries(new URLSearchParams(url.slice(start)))
+  return start < 0 ? noQuery : Object.fromEntries(new URLSearchParams(url.slice(start)))
 }
+
+const noQuery = {}
