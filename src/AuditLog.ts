@@ -4,10 +4,10 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import * as Option from "effect/Option"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
-import { Budget } from "./ledger/Budget.ts"
+import { textOf } from "./ledger/Budget.ts"
 import type { AuditLine, Detail } from "./ledger/AuditLine.ts"
 
 /**
@@ -81,8 +81,6 @@ export class AuditLog extends Context.Tag("authority/AuditLog")<
   }
 >() {}
 
-const textOf = Schema.encodeSync(Budget)
-
 const iso = (epochMs: number) => new Date(epochMs).toISOString()
 
 /** The details of the acts on keys, the same in every store. Times are epoch milliseconds. */
@@ -110,14 +108,21 @@ export const keyDetail = {
   revoked: (revokedAt: number): Detail => ({ revokedAt: iso(revokedAt) }),
 }
 
-/** Appends a line when the change fails with a typed error. The line has the error's message. */
+/**
+ * Appends a line when the change fails with a typed error, if the program has an audit log. The line
+ * has the error's message.
+ */
 export const refused =
   (action: string, subject: string) =>
   <A, E extends { readonly message: string }, R>(
     change: Effect.Effect<A, E, R>,
-  ): Effect.Effect<A, E, R | AuditLog> =>
+  ): Effect.Effect<A, E, R> =>
     Effect.tapError(change, ({ message }) =>
-      Effect.flatMap(AuditLog, ({ append }) =>
-        append({ action, subject, detail: { refused: message } }),
+      Effect.flatMap(
+        Effect.serviceOption(AuditLog),
+        Option.match({
+          onNone: () => Effect.void,
+          onSome: ({ append }) => append({ action, subject, detail: { refused: message } }),
+        }),
       ),
     )

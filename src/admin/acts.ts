@@ -1,7 +1,4 @@
-/**
- * Acts of the administration: each is done at most once under an idempotency key, and each that is
- * refused is a line of the audit log.
- */
+/** Acts of the administration: each is done at most once under an idempotency key. */
 import { createHash } from "node:crypto"
 import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -11,20 +8,6 @@ import { AuditLog, CurrentRequest, type FormerAct } from "../AuditLog.ts"
 import { UnprocessableContent } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
-
-/** Adds the line of a refused act, if the program has an audit log. */
-export const refused =
-  (action: string, subject: string) =>
-  <A, E extends { readonly message: string }, R>(change: Effect.Effect<A, E, R>) =>
-    Effect.tapError(change, ({ message }) =>
-      Effect.flatMap(
-        Effect.serviceOption(AuditLog),
-        Option.match({
-          onNone: () => Effect.void,
-          onSome: ({ append }) => append({ action, subject, detail: { refused: message } }),
-        }),
-      ),
-    )
 
 /** What `once` did: the change now, or before under the same idempotency key. */
 export type Done<A> =

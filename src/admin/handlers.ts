@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import { type Account, type AccountId, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { AuditLog } from "../AuditLog.ts"
+import { AuditLog, refused } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import {
   Contradiction,
@@ -21,11 +21,10 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import * as FigureHistory from "../FigureHistory.ts"
+import { FigureHistory } from "../FigureHistory.ts"
 import { refuse } from "../http/errorAnswer.ts"
-import { type Done, once, refused, repeated } from "./acts.ts"
-import { noTarget } from "../http/handlers.ts"
-import type { Spent } from "../ledger/Budget.ts"
+import { answerHistory, isoTime } from "../http/handlers.ts"
+import { type Spent, textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
@@ -36,6 +35,7 @@ import {
   type Quota,
 } from "../MetricsProvider.ts"
 import { UsageReport } from "../UsageReport.ts"
+import { type Done, once, repeated } from "./acts.ts"
 
 const answer = <A>(data: A) => ({ success: true as const, data })
 
@@ -51,7 +51,6 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
 })
 
 const iso = (at: number) => new Date(at).toISOString()
-const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
@@ -174,7 +173,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       key,
       id: record.id,
       account,
-      expiresAt: isoOrNull(record.expiresAt),
+      expiresAt: isoTime(record.expiresAt),
       scopes: record.scopes,
       budget: record.budget ?? null,
     })
@@ -192,7 +191,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         const { budget } = record
         return repeated({
           ...newKeyOf(record, name, null),
-          budget: budget == null ? null : `${budget.credits}/${budget.period}`,
+          budget: budget == null ? null : textOf(budget),
         })
       })
 
@@ -259,22 +258,15 @@ const keyOf = (
   label: key.label,
   state: ApiKey.stateOf(key, now),
   scopes: key.scopes,
-  budget: spent === undefined ? null : { ...spent, resetsAt: isoOrNull(spent.resetsAt) },
+  budget: spent === undefined ? null : { ...spent, resetsAt: isoTime(spent.resetsAt) },
   createdAt: iso(key.createdAt),
-  expiresAt: isoOrNull(key.expiresAt),
-  revokedAt: isoOrNull(key.revokedAt),
-  lastUsedAt: isoOrNull(key.lastUsedAt),
+  expiresAt: isoTime(key.expiresAt),
+  revokedAt: isoTime(key.revokedAt),
+  lastUsedAt: isoTime(key.lastUsedAt),
 })
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
-  Effect.map(FigureHistory.FigureHistory, (history) =>
-    handlers.handle("adminHistory", ({ urlParams: { limit, url = "" } }) =>
-      Effect.mapBoth(history.of(url, limit), {
-        onFailure: noTarget,
-        onSuccess: (found) => answer(FigureHistory.documentOf(found)),
-      }),
-    ),
-  ),
+  Effect.map(FigureHistory, (history) => handlers.handle("adminHistory", answerHistory(history))),
 )
 
 const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
@@ -313,7 +305,7 @@ const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
   unit,
   allotted,
   left,
-  resetsAt: resetsAt === null ? null : iso(resetsAt),
+  resetsAt: isoTime(resetsAt),
 })
 
 const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>

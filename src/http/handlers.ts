@@ -40,15 +40,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
     Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory]),
     ([{ check, preview }, ledger, history]) =>
       handlers
-        .handle("history", ({ urlParams: { limit, url = "" } }) =>
-          Effect.mapBoth(history.of(url, limit), {
-            onFailure: noTarget,
-            onSuccess: (found) => ({
-              success: true as const,
-              data: FigureHistory.documentOf(found),
-            }),
-          }),
-        )
+        .handle("history", answerHistory(history))
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const current = yield* CurrentRequest
@@ -96,8 +88,22 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   ),
 )
 
+/** Answers with the history of a URL. */
+export const answerHistory =
+  (history: FigureHistory.FigureHistory["Type"]) =>
+  ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
+    Effect.mapBoth(history.of(url, limit), {
+      onFailure: noTarget,
+      onSuccess: (found) => ({ success: true as const, data: FigureHistory.documentOf(found) }),
+    })
+
+interface HistoryQuery {
+  readonly url?: string
+  readonly limit: number
+}
+
 /** The refusal of a request whose `url` is absent or not a public web address. */
-export const noTarget = ({ input, problem }: InvalidUrl) => {
+const noTarget = ({ input, problem }: InvalidUrl) => {
   const message =
     input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
   return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }])
@@ -145,7 +151,8 @@ const keyDocument = (key: AccountKey, budget: Spent | null) => ({
   },
 })
 
-const isoTime = (epochMs: number | null) =>
+/** Writes a time in epoch milliseconds as ISO 8601. */
+export const isoTime = (epochMs: number | null) =>
   epochMs === null ? null : new Date(epochMs).toISOString()
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
