@@ -3,7 +3,7 @@
  * the requests have an idempotency key, and half of the targets fail at the provider. Without
  * `--url`, two replicas of the program run on one PostgreSQL (with `--sqlite`: one process), and in
  * every tenth round one of them is killed with SIGKILL and started again. With `--url` and `--key`,
- * the requests go to another service, of which only `used` and `remaining` in `GET /v1/key` are read.
+ * the requests go to another service. The script reads its `used` and `remaining` in `GET /v1/key`.
  */
 import assert from "node:assert/strict"
 import { mkdtempSync, rmSync } from "node:fs"

@@ -95,7 +95,7 @@ export interface Circuit {
   readonly openReason: string | undefined
   /** True when the circuit is open because the vendor's quota is used up. */
   readonly isExhausted?: boolean
-  /** Absent for a vendor whose calls nobody watches. */
+  /** Absent for a vendor without a circuit breaker. */
   readonly calls?: Calls
   /** Asks the vendor for its state, free of charge. Absent when the vendor has no free call. */
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>

@@ -5,7 +5,7 @@
 import * as Schema from "effect/Schema"
 import { genesisHash, hashOf } from "./LedgerEntry.ts"
 
-/** What is said of an act, for people. A refused act has the reason under `refused`. */
+/** The details of an act, for people. A refused act has the reason under `refused`. */
 export const Detail = Schema.Record({
   key: Schema.String,
   value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean, Schema.Null),

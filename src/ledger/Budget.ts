@@ -18,7 +18,7 @@ const Fields = Schema.Struct({
   period: Period,
 })
 
-/** Says what is wrong with a text that is no budget. */
+/** The error message for a text that is not a budget. */
 export const expected = "expected a budget such as 500/day, 500/month or 500/total"
 
 export interface Budget {

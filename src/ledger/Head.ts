@@ -17,7 +17,7 @@ export const Head = Schema.Struct({
 })
 export type Head = typeof Head.Type
 
-/** The name of the audit log among the ids of accounts, none of which has this form. */
+/** The name of the audit log in a list of account ids. No account id has this form. */
 export const auditLog = AccountId.make("audit")
 
 /** A head as a line of text: the account's id, the number of entries and the hash. */

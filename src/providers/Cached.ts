@@ -209,7 +209,7 @@ const staleAnswers = (store: TolerantStore.TolerantStore, keptMs: number) =>
     )
   })
 
-/** The prospects of targets, of which some are found in the cache. `inner` says those of the others. */
+/** Returns the prospects of targets. Asks `inner` for targets that are not in the cache. */
 const prospectsAfter = (inner: Provider, targets: ReadonlyArray<Target>, found: Found) => {
   const open = targets.filter((_, i) => found[i] === undefined)
   if (!Arr.isNonEmptyArray(open)) return Effect.succeed(found.map(() => "known" as const))

@@ -112,7 +112,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 /** Logs a failed call, and says whose fault it is. */
 const blaming = (blame: Blame, account: string, { message, reason }: ProviderError) =>
   Effect.flatMap(MonotonicClock.now, (now) => {
-    // Nobody is blamed for a used-up quota, and the circuit breaker logs it once.
+    // A used-up quota is no account's fault, and the circuit breaker logs it once.
     if (reason === "Exhausted") return Effect.void
     const warning = Effect.logWarning(
       "A call to the provider failed. If this message repeats, run 'authority doctor'.",

@@ -30,7 +30,7 @@ const decode = TypeGuard.decoder(Schema.Array(Row))
 /**
  * Returns a function that reads the budgets of keys, and their uses in the periods that contain the
  * given times. A commit that has locked the balances of the keys' accounts needs no other lock:
- * whoever changes a budget or its use locks the balance first.
+ * every change of a budget or its use locks the balance first.
  */
 export const makeReadBudgets = (sql: SqlClient.SqlClient) => {
   const [text] = sql`

@@ -334,7 +334,7 @@ describe("the same list", () => {
           assert.deepStrictEqual(written.slice(0, header.length), header, name)
           assert.strictEqual(written[header.length], "domainAuthority")
           assert.lengthOf(found, urls.length, name)
-          // A cell that a spreadsheet would run is the only one that is not as it was.
+          // The output changes only cells that a spreadsheet would run as formulas.
           const own = found.map((row) =>
             row.slice(0, header.length).map((cell) => cell.replace(/^'=/, "=")),
           )

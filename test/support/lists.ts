@@ -3,7 +3,7 @@ export interface Fixture {
   readonly name: string
   readonly content: string | Uint8Array
   readonly urls: ReadonlyArray<string>
-  /** How many different targets the URLs have, each of which is paid once. */
+  /** The number of distinct targets. Each target is paid once. */
   readonly targets: number
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
