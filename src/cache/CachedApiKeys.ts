@@ -1,12 +1,14 @@
 /**
  * Caches usable API keys for a few seconds, so that a client's next request costs no query. A key
- * that another process revokes or changes, or whose account is suspended, stays the same until its
- * cache entry expires.
+ * that another process revokes or changes, or whose account it suspends, stays the same until its
+ * cache entry expires. What this process changes counts at once.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { type AccountKey, ApiKeys } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
@@ -27,19 +29,25 @@ interface Known {
   readonly since: number
 }
 
-/** Wraps another `ApiKeys` in a cache of the keys that were authenticated. */
-export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
-  ApiKeys,
+type Wrapped = Accounts | ApiKeys
+
+/**
+ * Wraps another `ApiKeys` in a cache of the keys that were authenticated, and `Accounts` so that a
+ * suspension empties this cache.
+ */
+export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
   Effect.gen(function* () {
+    const accounts = yield* Accounts
     const keys = yield* ApiKeys
     const clock = yield* Effect.clock
     let known = new Lru<Known>(capacity)
 
-    // Replaces the cache by an empty cache, so that key changes in this process take effect at
-    // once.
-    const forgetAll = Effect.sync(() => {
-      known = new Lru(capacity)
-    })
+    // Replaces the cache by an empty cache, so that changes in this process take effect at once.
+    const thenForget = Effect.ensuring(
+      Effect.sync(() => {
+        known = new Lru(capacity)
+      }),
+    )
 
     const recall = (key: Redacted.Redacted<string>): AccountKey | undefined => {
       const hit = known.get(Redacted.value(key))
@@ -52,7 +60,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
 
     const ask = (key: Redacted.Redacted<string>) =>
       Effect.flatMap(Deadline, (deadline) => {
-        // Remember the current cache. If `forgetAll` replaces it during the query, the result may
+        // Remember the current cache. If a change replaces it during the query, the result may
         // be outdated, and goes into the old cache, which is not read any more.
         const cache = known
         const since = MonotonicClock.unsafeNow(clock)
@@ -64,13 +72,19 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
         return Effect.flatMap(waitUntil(deadline)(asked), orTimeout)
       })
 
-    return ApiKeys.of({
+    return Context.make(ApiKeys, {
       ...keys,
       authenticate: peekable(recall, ask),
-      rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
-      update: (id, change) => Effect.ensuring(keys.update(id, change), forgetAll),
-      revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
-    })
+      rotate: (id, grace) => thenForget(keys.rotate(id, grace)),
+      update: (id, change) => thenForget(keys.update(id, change)),
+      revoke: (id) => thenForget(keys.revoke(id)),
+    }).pipe(
+      Context.add(Accounts, {
+        ...accounts,
+        suspend: (id) => thenForget(accounts.suspend(id)),
+        resume: (id) => thenForget(accounts.resume(id)),
+      }),
+    )
   }),
 )
 

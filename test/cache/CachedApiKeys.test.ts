@@ -35,9 +35,18 @@ const processes = (before: Effect.Effect<void> = Effect.void) =>
           return before
         }),
     })
-    const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, counted))
-    const local = Context.get(yield* Layer.build(cached), ApiKeys)
-    return { account, accounts, local, remote, queries: () => queries }
+    const given = Context.add(stores, ApiKeys, counted)
+    const cached = yield* Layer.build(
+      Layer.provide(CachedApiKeys.layer, Layer.succeedContext(given)),
+    )
+    return {
+      account,
+      local: Context.get(cached, ApiKeys),
+      localAccounts: Context.get(cached, Accounts),
+      remote,
+      remoteAccounts: accounts,
+      queries: () => queries,
+    }
   })
 
 describe("a cached API key", () => {
@@ -174,16 +183,28 @@ describe("a change", () => {
     }),
   )
 
-  it.scoped("a suspension, and its end, count within five seconds", () =>
+  it.scoped("a suspension by another process, and its end, count within five seconds", () =>
     Effect.gen(function* () {
-      const { account, accounts, local } = yield* processes()
+      const { account, local, remoteAccounts } = yield* processes()
       const { key } = yield* local.issue({ account })
       yield* local.authenticate(key)
-      yield* accounts.suspend(account)
+      yield* remoteAccounts.suspend(account)
       yield* TestClock.adjust("5 seconds")
       assert.isNotNull((yield* local.authenticate(key)).accountSuspendedAt)
-      yield* accounts.resume(account)
+      yield* remoteAccounts.resume(account)
       yield* TestClock.adjust("5 seconds")
+      assert.isNull((yield* local.authenticate(key)).accountSuspendedAt)
+    }),
+  )
+
+  it.scoped("a suspension by the same process, and its end, count at once", () =>
+    Effect.gen(function* () {
+      const { account, local, localAccounts } = yield* processes()
+      const { key } = yield* local.issue({ account })
+      yield* local.authenticate(key)
+      yield* localAccounts.suspend(account)
+      assert.isNotNull((yield* local.authenticate(key)).accountSuspendedAt)
+      yield* localAccounts.resume(account)
       assert.isNull((yield* local.authenticate(key)).accountSuspendedAt)
     }),
   )

@@ -37,6 +37,7 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { Exchange } from "../../src/providers/Exchange.ts"
 import { RequestId } from "../../src/RequestId.ts"
+import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import { NextTurn } from "../../src/sql/GroupCommit.ts"
@@ -291,7 +292,8 @@ const service = (vendors: Vendor.Vendors) =>
   Layer.merge(AuthorityCheck.layer({ price: Credits.make(price) }), sweeper.layer).pipe(
     Layer.provideMerge(CachedApiKeys.layer),
     Layer.provideMerge(
-      Layer.merge(
+      Layer.mergeAll(
+        SqlAccounts.layer,
         SqlApiKeys.layer,
         SqlCreditLedger.layer({ lease: leaseMs, answersAreLost: true }),
       ),
