@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
+import { postgresDatabase, stores, temporaryDatabase } from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
@@ -19,7 +22,7 @@ interface Accounts {
   readonly accounts: ReadonlyArray<{ readonly name: string }>
 }
 
-const running = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
+const start = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
   Effect.map(TestServer.start({ ...options, adminToken }), (service) => {
     const ask = (path: string, { body, headers, method = "GET", token = adminToken }: Asked = {}) =>
       Effect.promise(async () => {
@@ -40,7 +43,17 @@ const running = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
           body: JSON.parse(await response.text()),
         }
       })
-    return { ...service, ask }
+    return {
+      ...service,
+      ask,
+      /** The status of a request that a key with the scope `read` may send. */
+      creditsStatus: Effect.map(service.credits, ({ status }) => status),
+      /** What `credits verify` finds. */
+      problems: Effect.zipWith(service.ledger.verify, service.auditLog.verify, (ledger, log) => [
+        ...ledger.problems,
+        ...log.problems,
+      ]),
+    }
   })
 
 describe("the administration", () => {
@@ -56,7 +69,7 @@ describe("the administration", () => {
     "a wrong token gets 401 whatever the body, and 429 after ten; the right one passes",
     () =>
       Effect.gen(function* () {
-        const { ask } = yield* running()
+        const { ask } = yield* start()
         for (let i = 0; i < 10; i++) {
           const { body, status } = yield* ask("/v1/accounts", {
             method: "POST",
@@ -73,266 +86,9 @@ describe("the administration", () => {
       }),
   )
 
-  it.scopedLive("an account is created once, and shown by its name or its id", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* running()
-      const made = yield* ask("/v1/accounts", {
-        method: "POST",
-        body: { name: "büro+1", credits: 7 },
-      })
-      assert.strictEqual(made.status, 201)
-      const { id } = made.body.data.account
-      assert.deepStrictEqual(made.body.data, { account: { id, name: "büro+1" }, credits: 7 })
-      const byName = yield* ask(`/v1/accounts/${encodeURIComponent("büro+1")}`)
-      assert.deepInclude(byName.body.data.account, {
-        id,
-        available: 7,
-        held: 0,
-        granted: 7,
-        charged: 0,
-      })
-      assert.deepStrictEqual((yield* ask(`/v1/accounts/${id}`)).body, byName.body)
-      const again = yield* ask("/v1/accounts", { method: "POST", body: { name: "büro+1" } })
-      assert.strictEqual(again.status, 409)
-      assert.strictEqual((yield* ask("/v1/accounts/nobody")).status, 404)
-    }),
-  )
-
-  it.scopedLive("accounts are searched page by page, and a suspended one gets 403", () =>
-    Effect.gen(function* () {
-      const { ask, key, url } = yield* running()
-      for (const name of ["beta", "gamma", "delta"]) {
-        yield* ask("/v1/accounts", { method: "POST", body: { name } })
-      }
-      const names = ({ body }: { readonly body: { readonly data: Accounts } }) =>
-        body.data.accounts.map(({ name }) => name)
-      const first = yield* ask("/v1/accounts?limit=2")
-      assert.deepStrictEqual(names(first), ["delta", "gamma"])
-      const next = yield* ask(`/v1/accounts?limit=2&before=${first.body.data.accounts[1].id}`)
-      assert.deepStrictEqual(names(next), ["beta", "acme"])
-      assert.deepStrictEqual(names(yield* ask("/v1/accounts?search=MM")), ["gamma"])
-      assert.deepStrictEqual(names(yield* ask(`/v1/accounts?search=${key.slice(0, 8)}`)), ["acme"])
-
-      const suspend = (suspended: boolean) =>
-        ask("/v1/accounts/acme", { method: "PATCH", body: { suspended } })
-      const credits = Effect.promise(() =>
-        fetch(`${url}${TestServer.creditsPath}`, { headers: { "x-api-key": key } }),
-      )
-      assert.isTrue((yield* suspend(true)).body.data.account.suspended)
-      assert.strictEqual((yield* credits).status, 403)
-      assert.isFalse((yield* suspend(false)).body.data.account.suspended)
-    }),
-  )
-
-  it.scopedLive("credits are granted and corrected, never below what is used", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* running({ credits: 10 })
-      const change = (body: object) => ask("/v1/accounts/acme/credits", { method: "POST", body })
-      const granted = yield* change({ amount: 10_000, note: "typed a zero too many" })
-      assert.deepInclude(granted.body.data, { account: "acme", available: 10_010 })
-      const corrected = yield* change({ amount: -9000, note: "invoice 7 is 1,000" })
-      assert.deepInclude(corrected.body.data, { available: 1010, granted: 1010, charged: 0 })
-      assert.strictEqual((yield* change({ amount: -1011, note: "too much" })).status, 409)
-      for (const [body, path] of [
-        [{ amount: -1 }, ["note"]],
-        [{ amount: 0 }, ["amount"]],
-        [{ amount: 1.5 }, ["amount"]],
-        [{}, ["amount"]],
-      ] as const) {
-        const refused = yield* change(body)
-        assert.strictEqual(refused.status, 400)
-        assert.deepStrictEqual(refused.body.error.issues[0].path, path)
-      }
-      const { body } = yield* ask("/v1/accounts/acme/statement?limit=2")
-      assert.containSubset(body.data, {
-        account: "acme",
-        entries: [
-          {
-            sequence: 3,
-            kind: "correction",
-            amount: -9000,
-            balanceAfter: 1010,
-            note: "invoice 7 is 1,000",
-          },
-          { sequence: 2, kind: "grant", amount: 10_000, balanceAfter: 10_010 },
-        ],
-      })
-      const older = yield* ask("/v1/accounts/acme/statement?before=2")
-      assert.lengthOf(older.body.data.entries, 1)
-    }),
-  )
-
-  it.scopedLive("a key is created, found, changed, rotated and revoked", () =>
-    Effect.gen(function* () {
-      const { ask, url } = yield* running()
-      const made = yield* ask("/v1/accounts/acme/keys", {
-        method: "POST",
-        body: { label: "rank tracker", expiresIn: "90d", budget: "2/day", scopes: ["check"] },
-      })
-      assert.strictEqual(made.status, 201)
-      const { id, key } = made.body.data
-      assert.deepInclude(made.body.data, { account: "acme", scopes: ["check"], budget: "2/day" })
-      const check = (apiKey: string, urls: ReadonlyArray<string>) =>
-        Effect.promise(() =>
-          fetch(`${url}${TestServer.batchPath}`, {
-            method: "POST",
-            headers: { "x-api-key": apiKey, "content-type": "application/json" },
-            body: JSON.stringify({ urls }),
-          }),
-        )
-      assert.strictEqual((yield* check(key, ["a.com"])).status, 200)
-      assert.strictEqual((yield* check(key, ["a.com", "b.com"])).status, 402)
-
-      const { body: found } = yield* ask("/v1/keys?search=RANK")
-      assert.containSubset(found.data.keys, [
-        {
-          id,
-          account: "acme",
-          start: key.slice(0, 9),
-          label: "rank tracker",
-          state: "active",
-          budget: { credits: 2, period: "day", used: 1, remaining: 1 },
-        },
-      ])
-      const { body: own } = yield* ask("/v1/accounts/acme/keys")
-      assert.deepStrictEqual(own.data.keys[1], found.data.keys[0])
-
-      const patch = (body: object) => ask(`/v1/keys/${id}`, { method: "PATCH", body })
-      const changed = yield* patch({ label: null, budget: "9/total", scopes: ["read", "check"] })
-      assert.containSubset(changed.body.data.key, {
-        label: null,
-        budget: { credits: 9, period: "total", used: 1, resetsAt: null },
-      })
-      assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
-      assert.strictEqual((yield* patch({ budget: "9/year" })).status, 400)
-
-      const rotated = yield* ask(`/v1/keys/${id}/rotate`, { method: "POST", body: { grace: "1h" } })
-      assert.strictEqual(rotated.status, 201)
-      assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 200)
-      const successor = rotated.body.data.id
-      const revoked = yield* ask(`/v1/keys/${successor}`, { method: "DELETE" })
-      assert.strictEqual(revoked.body.data.id, successor)
-      assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 401)
-      assert.strictEqual(
-        (yield* ask(`/v1/keys/${successor}/rotate`, { method: "POST" })).status,
-        404,
-      )
-      assert.strictEqual((yield* ask("/v1/keys/none", { method: "DELETE" })).status, 404)
-    }),
-  )
-
-  it.scopedLive("usage is reported by account, key and day", () =>
-    Effect.gen(function* () {
-      const { ask, key, keyId, url } = yield* running()
-      yield* Effect.promise(() =>
-        fetch(`${url}${TestServer.batchPath}`, {
-          method: "POST",
-          headers: { "x-api-key": key, "content-type": "application/json" },
-          body: JSON.stringify({ urls: ["a.com", "localhost"] }),
-        }),
-      )
-      const used = { checks: 1, credits: 1, failed: { INVALID_URL: 1 } }
-      const rowsOf = (query: string) =>
-        Effect.map(ask(`/v1/usage?${query}`), ({ body }) => body.data.rows)
-      assert.containSubset(yield* rowsOf("by=account"), [{ account: "acme", ...used }])
-      assert.containSubset(yield* rowsOf("by=key&account=acme"), [{ key: { id: keyId }, ...used }])
-      const day = new Date().toISOString().slice(0, 10)
-      assert.containSubset(yield* rowsOf(`since=${day}`), [{ day, ...used }])
-      assert.deepStrictEqual(yield* rowsOf("until=2026-01-01"), [])
-      assert.strictEqual((yield* ask("/v1/usage?account=nobody")).status, 404)
-      assert.strictEqual((yield* ask("/v1/usage?by=year")).status, 400)
-    }),
-  )
-
-  it.scopedLive("every change and every refused one is a line of the audit log", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* running()
-      yield* ask("/v1/accounts", { method: "POST", body: { name: "beta", credits: 5 } })
-      const correction = { amount: -6, note: "never given" }
-      yield* ask("/v1/accounts/beta/credits", { method: "POST", body: correction })
-      yield* ask("/v1/keys/none", { method: "DELETE" })
-      const { body } = yield* ask("/v1/audit?limit=4")
-      const lines: ReadonlyArray<{ readonly sequence: number; readonly actor: string }> =
-        body.data.entries
-      assert.containSubset(lines, [
-        { action: "key.revoke", subject: "none" },
-        { action: "credits.correct", subject: "beta" },
-        { action: "credits.grant" },
-        { action: "account.create", subject: "beta" },
-      ])
-      assert.include(body.data.entries[1].detail.refused, "only 5 credits can be taken away")
-      for (const { actor } of lines) assert.strictEqual(actor, "admin@127.0.0.1")
-      const older = yield* ask(`/v1/audit?limit=1&before=${lines[3]?.sequence}`)
-      assert.strictEqual(older.body.data.entries[0].actor, "serve")
-    }),
-  )
-
-  it.scopedLive("an act is done once under an idempotency key, and a repeat shows no secret", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* running({ credits: 10 })
-      const post = (path: string, name: string, body: object) =>
-        ask(path, { method: "POST", body, headers: { "idempotency-key": `"${name}"` } })
-      const twice = (path: string, name: string, body: object) =>
-        Effect.gen(function* () {
-          const answers = [yield* post(path, name, body), yield* post(path, name, body)] as const
-          assert.deepStrictEqual(
-            answers.map(({ headers, status }) => [status, headers.get("idempotent-replayed")]),
-            [
-              [path.endsWith("/credits") ? 200 : 201, null],
-              [200, "true"],
-            ],
-          )
-          return answers.map((answer) => answer.body.data)
-        })
-      const [made, again] = yield* twice("/v1/accounts", "a", { name: "beta", credits: 5 })
-      assert.deepStrictEqual(again, made)
-      yield* twice("/v1/accounts/beta/credits", "b", { amount: 7 })
-      yield* twice("/v1/accounts/beta/credits", "c", { amount: -2, note: "two too many" })
-      const { body } = yield* ask("/v1/accounts/beta")
-      assert.deepInclude(body.data.account, { granted: 10, available: 10 })
-
-      const [key, repeat] = yield* twice("/v1/accounts/acme/keys", "d", { budget: "5/day" })
-      assert.deepStrictEqual(repeat, { ...key, key: null })
-      const [next, once] = yield* twice(`/v1/keys/${key.id}/rotate`, "e", { grace: "1h" })
-      assert.deepStrictEqual(once, { ...next, key: null })
-      const { body: all } = yield* ask("/v1/accounts/acme/keys")
-      assert.lengthOf(all.data.keys, 3)
-
-      const other = yield* post("/v1/accounts/beta/credits", "b", { amount: 8 })
-      assert.strictEqual(other.status, 422)
-      const wrong = { "idempotency-key": 'a"b' }
-      const invalid = yield* ask("/v1/accounts/beta/credits", {
-        method: "POST",
-        body: { amount: 8 },
-        headers: wrong,
-      })
-      assert.strictEqual(invalid.status, 400)
-    }),
-  )
-
-  it.scopedLive("concurrent requests with one idempotency key do one act", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* running({ credits: 10 })
-      const grant = ask("/v1/accounts/acme/credits", {
-        method: "POST",
-        body: { amount: 5 },
-        headers: { "idempotency-key": '"one"' },
-      })
-      const answers = yield* Effect.all(
-        Array.from({ length: 8 }, () => grant),
-        {
-          concurrency: "unbounded",
-        },
-      )
-      assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [200])
-      const { body } = yield* ask("/v1/accounts/acme")
-      assert.strictEqual(body.data.account.granted, 15)
-    }),
-  )
-
   it.scopedLive("a 400 lists every violation, and refuses a misspelled field", () =>
     Effect.gen(function* () {
-      const { ask } = yield* running()
+      const { ask } = yield* start()
       const post = (body: object | string, headers = {}) =>
         ask("/v1/accounts", { method: "POST", body, headers })
       const { body, status } = yield* post({ name: "?", credits: -1, credit: 5 })
@@ -351,7 +107,7 @@ describe("the administration", () => {
 
   it.scopedLive("the administration answers 404 and 405, and no page of another origin", () =>
     Effect.gen(function* () {
-      const { ask } = yield* running({ corsOrigins: ["*"] })
+      const { ask } = yield* start({ corsOrigins: ["*"] })
       assert.strictEqual((yield* ask("/v1/nothing")).status, 404)
       assert.strictEqual((yield* ask("/v1/accounts/%E0%A4%A")).status, 404)
       const wrong = yield* ask("/v1/accounts/acme", { method: "PUT" })
@@ -369,7 +125,7 @@ describe("the administration", () => {
     Effect.gen(function* () {
       const quota = { unit: "rows", allotted: 3000, left: 12, resetsAt: 86_400_000 }
       const error = { at: 0, reason: "Throttled" as const, message: "moz throttles" }
-      const { ask } = yield* running({
+      const { ask } = yield* start({
         provider: Layer.map(Sandbox.layer, (context) =>
           Context.add(context, MetricsProvider, {
             ...Context.get(context, MetricsProvider),
@@ -415,10 +171,396 @@ describe("the administration", () => {
 
   it.scopedLive("the document of the administration needs the token", () =>
     Effect.gen(function* () {
-      const { ask } = yield* running()
+      const { ask } = yield* start()
       assert.strictEqual((yield* ask("/openapi.json", { token: "x" })).status, 401)
       const { body } = yield* ask("/openapi.json")
       assert.containsAllKeys(body.paths, ["/admin/v1/accounts", "/admin/v1/accounts/{name}"])
+    }),
+  )
+})
+
+for (const [store, layer] of stores) {
+  const running = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
+    start({ stores: Layer.orDie(layer), ...options })
+
+  describe(`the administration on ${store}`, () => {
+    it.scopedLive("an account is created once, and shown by its name or its id", () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running()
+        const made = yield* ask("/v1/accounts", {
+          method: "POST",
+          body: { name: "büro+1", credits: 7 },
+        })
+        assert.strictEqual(made.status, 201)
+        const { id } = made.body.data.account
+        assert.deepStrictEqual(made.body.data, { account: { id, name: "büro+1" }, credits: 7 })
+        const byName = yield* ask(`/v1/accounts/${encodeURIComponent("büro+1")}`)
+        assert.deepInclude(byName.body.data.account, {
+          id,
+          available: 7,
+          held: 0,
+          granted: 7,
+          charged: 0,
+        })
+        assert.deepStrictEqual((yield* ask(`/v1/accounts/${id}`)).body, byName.body)
+        const again = yield* ask("/v1/accounts", { method: "POST", body: { name: "büro+1" } })
+        assert.strictEqual(again.status, 409)
+        assert.strictEqual((yield* ask("/v1/accounts/nobody")).status, 404)
+      }),
+    )
+
+    it.scopedLive("accounts are searched page by page, and a suspended one gets 403", () =>
+      Effect.gen(function* () {
+        const { ask, key, url } = yield* running()
+        for (const name of ["beta", "gamma", "delta"]) {
+          yield* ask("/v1/accounts", { method: "POST", body: { name } })
+        }
+        const names = ({ body }: { readonly body: { readonly data: Accounts } }) =>
+          body.data.accounts.map(({ name }) => name)
+        const first = yield* ask("/v1/accounts?limit=2")
+        assert.deepStrictEqual(names(first), ["delta", "gamma"])
+        const next = yield* ask(`/v1/accounts?limit=2&before=${first.body.data.accounts[1].id}`)
+        assert.deepStrictEqual(names(next), ["beta", "acme"])
+        assert.deepStrictEqual(names(yield* ask("/v1/accounts?search=MM")), ["gamma"])
+        assert.deepStrictEqual(names(yield* ask(`/v1/accounts?search=${key.slice(0, 8)}`)), [
+          "acme",
+        ])
+
+        const suspend = (suspended: boolean) =>
+          ask("/v1/accounts/acme", { method: "PATCH", body: { suspended } })
+        const credits = Effect.promise(() =>
+          fetch(`${url}${TestServer.creditsPath}`, { headers: { "x-api-key": key } }),
+        )
+        assert.isTrue((yield* suspend(true)).body.data.account.suspended)
+        assert.strictEqual((yield* credits).status, 403)
+        assert.isFalse((yield* suspend(false)).body.data.account.suspended)
+      }),
+    )
+
+    it.scopedLive("credits are granted and corrected, never below what is used", () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running({ credits: 10 })
+        const change = (body: object) => ask("/v1/accounts/acme/credits", { method: "POST", body })
+        const granted = yield* change({ amount: 10_000, note: "typed a zero too many" })
+        assert.deepInclude(granted.body.data, { account: "acme", available: 10_010 })
+        const corrected = yield* change({ amount: -9000, note: "invoice 7 is 1,000" })
+        assert.deepInclude(corrected.body.data, { available: 1010, granted: 1010, charged: 0 })
+        assert.strictEqual((yield* change({ amount: -1011, note: "too much" })).status, 409)
+        for (const [body, path] of [
+          [{ amount: -1 }, ["note"]],
+          [{ amount: 0 }, ["amount"]],
+          [{ amount: 1.5 }, ["amount"]],
+          [{}, ["amount"]],
+        ] as const) {
+          const refused = yield* change(body)
+          assert.strictEqual(refused.status, 400)
+          assert.deepStrictEqual(refused.body.error.issues[0].path, path)
+        }
+        const { body } = yield* ask("/v1/accounts/acme/statement?limit=2")
+        assert.containSubset(body.data, {
+          account: "acme",
+          entries: [
+            {
+              sequence: 3,
+              kind: "correction",
+              amount: -9000,
+              balanceAfter: 1010,
+              note: "invoice 7 is 1,000",
+            },
+            { sequence: 2, kind: "grant", amount: 10_000, balanceAfter: 10_010 },
+          ],
+        })
+        const older = yield* ask("/v1/accounts/acme/statement?before=2")
+        assert.lengthOf(older.body.data.entries, 1)
+      }),
+    )
+
+    it.scopedLive("a key is created, found, changed, rotated and revoked", () =>
+      Effect.gen(function* () {
+        const { ask, url } = yield* running()
+        const made = yield* ask("/v1/accounts/acme/keys", {
+          method: "POST",
+          body: { label: "rank tracker", expiresIn: "90d", budget: "2/day", scopes: ["check"] },
+        })
+        assert.strictEqual(made.status, 201)
+        const { id, key } = made.body.data
+        assert.deepInclude(made.body.data, { account: "acme", scopes: ["check"], budget: "2/day" })
+        const check = (apiKey: string, urls: ReadonlyArray<string>) =>
+          Effect.promise(() =>
+            fetch(`${url}${TestServer.batchPath}`, {
+              method: "POST",
+              headers: { "x-api-key": apiKey, "content-type": "application/json" },
+              body: JSON.stringify({ urls }),
+            }),
+          )
+        assert.strictEqual((yield* check(key, ["a.com"])).status, 200)
+        assert.strictEqual((yield* check(key, ["a.com", "b.com"])).status, 402)
+
+        const { body: found } = yield* ask("/v1/keys?search=RANK")
+        assert.containSubset(found.data.keys, [
+          {
+            id,
+            account: "acme",
+            start: key.slice(0, 9),
+            label: "rank tracker",
+            state: "active",
+            budget: { credits: 2, period: "day", used: 1, remaining: 1 },
+          },
+        ])
+        const { body: own } = yield* ask("/v1/accounts/acme/keys")
+        assert.deepStrictEqual(own.data.keys[1], found.data.keys[0])
+
+        const patch = (body: object) => ask(`/v1/keys/${id}`, { method: "PATCH", body })
+        const changed = yield* patch({ label: null, budget: "9/total", scopes: ["read", "check"] })
+        assert.containSubset(changed.body.data.key, {
+          label: null,
+          budget: { credits: 9, period: "total", used: 1, resetsAt: null },
+        })
+        assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
+        assert.strictEqual((yield* patch({ budget: "9/year" })).status, 400)
+
+        const rotated = yield* ask(`/v1/keys/${id}/rotate`, {
+          method: "POST",
+          body: { grace: "1h" },
+        })
+        assert.strictEqual(rotated.status, 201)
+        assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 200)
+        const successor = rotated.body.data.id
+        const revoked = yield* ask(`/v1/keys/${successor}`, { method: "DELETE" })
+        assert.strictEqual(revoked.body.data.id, successor)
+        assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 401)
+        assert.strictEqual(
+          (yield* ask(`/v1/keys/${successor}/rotate`, { method: "POST" })).status,
+          404,
+        )
+        assert.strictEqual((yield* ask("/v1/keys/none", { method: "DELETE" })).status, 404)
+      }),
+    )
+
+    it.scopedLive("usage is reported by account, key and day", () =>
+      Effect.gen(function* () {
+        const { ask, key, keyId, url } = yield* running()
+        yield* Effect.promise(() =>
+          fetch(`${url}${TestServer.batchPath}`, {
+            method: "POST",
+            headers: { "x-api-key": key, "content-type": "application/json" },
+            body: JSON.stringify({ urls: ["a.com", "localhost"] }),
+          }),
+        )
+        const used = { checks: 1, credits: 1, failed: { INVALID_URL: 1 } }
+        const rowsOf = (query: string) =>
+          Effect.map(ask(`/v1/usage?${query}`), ({ body }) => body.data.rows)
+        assert.containSubset(yield* rowsOf("by=account"), [{ account: "acme", ...used }])
+        assert.containSubset(yield* rowsOf("by=key&account=acme"), [
+          { key: { id: keyId }, ...used },
+        ])
+        const day = new Date().toISOString().slice(0, 10)
+        assert.containSubset(yield* rowsOf(`since=${day}`), [{ day, ...used }])
+        assert.deepStrictEqual(yield* rowsOf("until=2026-01-01"), [])
+        assert.strictEqual((yield* ask("/v1/usage?account=nobody")).status, 404)
+        assert.strictEqual((yield* ask("/v1/usage?by=year")).status, 400)
+      }),
+    )
+
+    it.scopedLive("every change and every refused one is a line of the audit log", () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running()
+        yield* ask("/v1/accounts", { method: "POST", body: { name: "beta", credits: 5 } })
+        const correction = { amount: -6, note: "never given" }
+        yield* ask("/v1/accounts/beta/credits", { method: "POST", body: correction })
+        yield* ask("/v1/keys/none", { method: "DELETE" })
+        const { body } = yield* ask("/v1/audit?limit=4")
+        const lines: ReadonlyArray<{ readonly sequence: number; readonly actor: string }> =
+          body.data.entries
+        assert.containSubset(lines, [
+          { action: "key.revoke", subject: "none" },
+          { action: "credits.correct", subject: "beta" },
+          { action: "credits.grant" },
+          { action: "account.create", subject: "beta" },
+        ])
+        assert.include(body.data.entries[1].detail.refused, "only 5 credits can be taken away")
+        for (const { actor } of lines) assert.strictEqual(actor, "admin@127.0.0.1")
+        const older = yield* ask(`/v1/audit?limit=1&before=${lines[3]?.sequence}`)
+        assert.strictEqual(older.body.data.entries[0].actor, "serve")
+      }),
+    )
+
+    it.scopedLive(
+      "an act is done once under an idempotency key, and a repeat shows no secret",
+      () =>
+        Effect.gen(function* () {
+          const { ask } = yield* running({ credits: 10 })
+          const post = (path: string, name: string, body: object) =>
+            ask(path, { method: "POST", body, headers: { "idempotency-key": `"${name}"` } })
+          const twice = (path: string, name: string, body: object) =>
+            Effect.gen(function* () {
+              const answers = [
+                yield* post(path, name, body),
+                yield* post(path, name, body),
+              ] as const
+              assert.deepStrictEqual(
+                answers.map(({ headers, status }) => [status, headers.get("idempotent-replayed")]),
+                [
+                  [path.endsWith("/credits") ? 200 : 201, null],
+                  [200, "true"],
+                ],
+              )
+              return answers.map((answer) => answer.body.data)
+            })
+          const [made, again] = yield* twice("/v1/accounts", "a", { name: "beta", credits: 5 })
+          assert.deepStrictEqual(again, made)
+          yield* twice("/v1/accounts/beta/credits", "b", { amount: 7 })
+          yield* twice("/v1/accounts/beta/credits", "c", { amount: -2, note: "two too many" })
+          const { body } = yield* ask("/v1/accounts/beta")
+          assert.deepInclude(body.data.account, { granted: 10, available: 10 })
+
+          const [key, repeat] = yield* twice("/v1/accounts/acme/keys", "d", { budget: "5/day" })
+          assert.deepStrictEqual(repeat, { ...key, key: null })
+          const [next, once] = yield* twice(`/v1/keys/${key.id}/rotate`, "e", { grace: "1h" })
+          assert.deepStrictEqual(once, { ...next, key: null })
+          const { body: all } = yield* ask("/v1/accounts/acme/keys")
+          assert.lengthOf(all.data.keys, 3)
+
+          const other = yield* post("/v1/accounts/beta/credits", "b", { amount: 8 })
+          assert.strictEqual(other.status, 422)
+          const wrong = { "idempotency-key": 'a"b' }
+          const invalid = yield* ask("/v1/accounts/beta/credits", {
+            method: "POST",
+            body: { amount: 8 },
+            headers: wrong,
+          })
+          assert.strictEqual(invalid.status, 400)
+        }),
+    )
+
+    it.scopedLive("concurrent requests with one idempotency key do one act", () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running({ credits: 10 })
+        const grant = ask("/v1/accounts/acme/credits", {
+          method: "POST",
+          body: { amount: 5 },
+          headers: { "idempotency-key": '"one"' },
+        })
+        const answers = yield* Effect.all(
+          Array.from({ length: 8 }, () => grant),
+          {
+            concurrency: "unbounded",
+          },
+        )
+        assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [200])
+        const { body } = yield* ask("/v1/accounts/acme")
+        assert.strictEqual(body.data.account.granted, 15)
+      }),
+    )
+
+    it.scopedLive("what an operator changes counts at once in the process that changes it", () =>
+      Effect.gen(function* () {
+        const { ask, creditsStatus, keyId } = yield* running()
+        const patch = (path: string, body: object) => ask(path, { method: "PATCH", body })
+        const statusAfter = (change: Effect.Effect<unknown>) =>
+          Effect.zipRight(change, creditsStatus)
+        assert.strictEqual(yield* creditsStatus, 200)
+        for (const [path, body, status] of [
+          ["/v1/accounts/acme", { suspended: true }, 403],
+          ["/v1/accounts/acme", { suspended: false }, 200],
+          [`/v1/keys/${keyId}`, { scopes: ["check"] }, 403],
+          [`/v1/keys/${keyId}`, { scopes: ["check", "read"] }, 200],
+        ] as const) {
+          assert.strictEqual(yield* statusAfter(patch(path, body)), status, JSON.stringify(body))
+        }
+        assert.strictEqual(yield* statusAfter(ask(`/v1/keys/${keyId}`, { method: "DELETE" })), 401)
+      }),
+    )
+  })
+}
+
+describe("the administration of two replicas on PostgreSQL", () => {
+  const replicas = (credits = 1000) =>
+    Effect.gen(function* () {
+      const stores = Layer.orDie(postgresDatabase(yield* temporaryDatabase))
+      return [yield* start({ stores, credits }), yield* start({ stores, credits: 0 })] as const
+    })
+
+  it.scopedLive("concurrent requests to both with one idempotency key do one act", () =>
+    Effect.gen(function* () {
+      const both = yield* replicas(10)
+      const post = (path: string, body: object) =>
+        Effect.forEach(
+          Array.from({ length: 8 }, (_, i) => both[i % 2 === 0 ? 0 : 1]),
+          ({ ask }) =>
+            ask(path, { method: "POST", body, headers: { "idempotency-key": `"${path}"` } }),
+          { concurrency: "unbounded" },
+        )
+      const granted = yield* post("/v1/accounts/acme/credits", { amount: 5 })
+      assert.deepStrictEqual([...new Set(granted.map(({ status }) => status))], [200])
+      const created = yield* post("/v1/accounts/acme/keys", { label: "once" })
+      assert.lengthOf(new Set(created.map(({ body }) => body.data.id)), 1)
+      assert.lengthOf(
+        created.filter(({ body }) => body.data.key !== null),
+        1,
+      )
+      const { body } = yield* both[1].ask("/v1/accounts/acme")
+      assert.strictEqual(body.data.account.granted, 15)
+      assert.deepStrictEqual(yield* both[0].problems, [])
+    }),
+  )
+
+  it.scopedLive("concurrent corrections at both never take more than was granted", () =>
+    Effect.gen(function* () {
+      const both = yield* replicas(10)
+      const answers = yield* Effect.forEach(
+        Array.from({ length: 12 }, (_, i) => both[i % 2 === 0 ? 0 : 1]),
+        ({ ask }, i) =>
+          ask("/v1/accounts/acme/credits", {
+            method: "POST",
+            body: { amount: -3, note: `correction ${i}` },
+          }),
+        { concurrency: "unbounded" },
+      )
+      const statuses = answers.map(({ status }) => status).sort()
+      assert.deepStrictEqual(statuses, [200, 200, 200, ...Array.from({ length: 9 }, () => 409)])
+      for (const { ask } of both) {
+        const { body } = yield* ask("/v1/accounts/acme")
+        assert.deepInclude(body.data.account, { granted: 1, available: 1, charged: 0 })
+      }
+      // Each refused correction is a line too.
+      const { body } = yield* both[1].ask("/v1/audit?limit=12")
+      const actions = body.data.entries.map(({ action }: { readonly action: string }) => action)
+      assert.deepStrictEqual([...new Set(actions)], ["credits.correct"])
+      assert.deepStrictEqual(yield* both[0].problems, [])
+    }),
+  )
+
+  it.scopedLive("a budget that one replica changes counts at once at the other", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* replicas()
+      const made = yield* one.ask("/v1/accounts/acme/keys", {
+        method: "POST",
+        body: { budget: "1/day" },
+      })
+      const { id, key } = made.body.data
+      const status = Effect.map(
+        other.send(TestServer.batch(key, JSON.stringify({ urls: ["a.com", "b.com"] }))),
+        ({ status }) => status,
+      )
+      assert.strictEqual(yield* status, 402)
+      yield* one.ask(`/v1/keys/${id}`, { method: "PATCH", body: { budget: "2/day" } })
+      assert.strictEqual(yield* status, 200)
+      assert.strictEqual(yield* status, 402)
+      const { body } = yield* one.ask("/v1/usage?by=key&account=acme")
+      assert.containSubset(body.data.rows, [{ key: { id }, checks: 2, credits: 2 }])
+    }),
+  )
+
+  it.scopedLive("what one replica changes counts within five seconds at the other", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* replicas()
+      assert.strictEqual(yield* other.creditsStatus, 200)
+      const patch = one.ask("/v1/accounts/acme", { method: "PATCH", body: { suspended: true } })
+      assert.strictEqual((yield* patch).status, 200)
+      const isSuspended = Effect.map(other.creditsStatus, (status) => status === 403)
+      const [waited] = yield* Effect.timed(eventually("suspended at the other", isSuspended))
+      assert.isBelow(Duration.toMillis(waited), 5000)
     }),
   )
 })

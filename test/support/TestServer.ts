@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { afterAll } from "vitest"
 import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
+import { AuditLog } from "../../src/AuditLog.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
@@ -75,7 +76,10 @@ const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
         Layer.provideMerge(MemoryAuditLog.layer),
       ))
 
-/** Starts a server for the current scope, with one account and its API key. */
+/**
+ * Starts a server for the current scope, with one account and its API key. A second server on the
+ * same stores has the same account.
+ */
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
@@ -120,7 +124,10 @@ export const start = (options: Options = {}) =>
     const ledger = Context.get(context, CreditLedger)
     const keys = Context.get(context, ApiKeys)
     const accounts = Context.get(context, Accounts)
-    const { id: account } = yield* accounts.create(AccountName.make("acme"))
+    const name = AccountName.make("acme")
+    const { id: account } = yield* accounts
+      .create(name)
+      .pipe(Effect.catchTag("AccountExists", () => accounts.find(name)))
     const credits = options.credits ?? 1000
     if (credits > 0) yield* ledger.grant(account, Credits.make(credits), null)
     const issued = yield* keys.issue({ account })
@@ -137,6 +144,7 @@ export const start = (options: Options = {}) =>
       accounts,
       keys,
       ledger,
+      auditLog: Context.get(context, AuditLog),
       /** The number of open connections of the server. */
       connections: Effect.async<number>((resume) => {
         server.getConnections((_, count) => resume(Effect.succeed(count)))
