@@ -12,7 +12,7 @@ const chromium = "test/support/findChromium.ts"
  * the folders below is added here.
  */
 const stores = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,PostgresErrors,PostgresTls,Transaction}.test.ts",

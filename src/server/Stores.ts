@@ -14,6 +14,7 @@ import type { AuditLog } from "../AuditLog.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
+import type { Purchases } from "../Purchases.ts"
 import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 import type { Content } from "../sql/Presence.ts"
@@ -45,21 +46,24 @@ const importedLedger = <R>(
   ).pipe(Layer.unwrapEffect)
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
-export const inMemory: Layer.Layer<Stores | AuditLog, never, Settings.Settings> = Layer.mergeAll(
-  Layer.provideMerge(
-    imported(() => import("../memory/ApiKeys.ts")),
-    imported(() => import("../memory/Accounts.ts")),
-  ),
-  importedLedger(() => import("../memory/CreditLedger.ts")),
-  imported(() => import("../memory/Health.ts")),
-  imported(() => import("../memory/MetricsCache.ts")),
-).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
+export const inMemory: Layer.Layer<Stores | AuditLog | Purchases, never, Settings.Settings> =
+  Layer.mergeAll(
+    Layer.provideMerge(
+      imported(() => import("../memory/ApiKeys.ts")),
+      imported(() => import("../memory/Accounts.ts")),
+    ),
+    importedLedger(() => import("../memory/CreditLedger.ts")),
+    imported(() => import("../memory/Health.ts")),
+    imported(() => import("../memory/MetricsCache.ts")),
+    imported(() => import("../memory/Purchases.ts")),
+  ).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
 
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
 const auditLog = imported(() => import("../sql/AuditLog.ts"))
 const health = imported(() => import("../sql/Health.ts"))
 const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
+const purchases = imported(() => import("../sql/Purchases.ts"))
 const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
 
 /**
@@ -165,6 +169,7 @@ export const inDatabase = {
   creditLedger: Layer.provide(creditLedger, beating),
   health: Layer.provide(health, beating),
   metricsCache: Layer.provide(metricsCache, database),
+  purchases: Layer.provide(purchases, database),
 }
 
 /** All stores of a service in the database that the settings name, and the database. */
@@ -175,6 +180,7 @@ export const allInDatabase = Layer.mergeAll(
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
+  inDatabase.purchases,
   Layer.provide(
     imported(() => import("./dailyHeads.ts")),
     database,
@@ -189,6 +195,7 @@ const ofVerbs = Layer.mergeAll(
   creditLedger,
   health,
   metricsCache,
+  purchases,
   rankings,
 )
 

@@ -333,6 +333,45 @@ const usage = Effect.gen(function* () {
   yield* sql`CREATE INDEX usage_by_day ON usage (day)`
 })
 
+const purchases = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  // `day` counts the days since 1970-01-01. `cost` is in millionths of the vendor's currency.
+  yield* sql`
+    CREATE TABLE purchase_days (
+      provider TEXT NOT NULL,
+      day BIGINT NOT NULL,
+      calls BIGINT NOT NULL,
+      targets BIGINT NOT NULL,
+      rows_bought BIGINT NOT NULL,
+      cost BIGINT,
+      unknown_calls BIGINT NOT NULL,
+      unknown_targets BIGINT NOT NULL,
+      PRIMARY KEY (provider, day)
+    ) ${clustered}`
+  yield* sql`
+    CREATE TABLE purchases (
+      id TEXT NOT NULL PRIMARY KEY,
+      provider TEXT NOT NULL,
+      at BIGINT NOT NULL,
+      targets BIGINT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('unknown', 'answered', 'failed')),
+      rows_bought BIGINT,
+      cost BIGINT,
+      is_reported BIGINT
+    ) ${clustered}`
+  yield* sql`CREATE INDEX purchases_by_time ON purchases (at)`
+  // A commit that changes purchases of a vendor locks the vendor's row.
+  yield* sql`
+    CREATE TABLE vendors (
+      name TEXT NOT NULL PRIMARY KEY,
+      paused_until BIGINT NOT NULL
+    )`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -346,6 +385,7 @@ const migrations = {
   "10_scopes": scopes,
   "11_audit_log": auditLog,
   "12_usage": usage,
+  "13_purchases": purchases,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -1,0 +1,150 @@
+/**
+ * The port to the purchases: a row for each call to a vendor, and what the call cost. The row is
+ * there before the call is sent. So a call that nobody closed, because it got no answer or because
+ * the process died, stays `unknown`: the vendor may have billed it.
+ *
+ * Money is in millionths of the vendor's currency. Times are epoch milliseconds. Months and days are
+ * those of UTC. Every method may die with StoreFailure.
+ */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { dayMs, endOf, startOf } from "./ledger/Budget.ts"
+
+/** A call that is to be sent. */
+export interface PurchaseRequest {
+  readonly provider: string
+  /** The number of targets, 1 or more. */
+  readonly targets: number
+  /** Maximum number of rows a month. Absent: no maximum. */
+  readonly ceiling?: number | undefined
+}
+
+/** A call that may be sent now. */
+export interface Purchase {
+  readonly id: string
+  readonly provider: string
+  readonly at: number
+  /** How many targets may be sent: fewer than requested when the ceiling leaves less room. */
+  readonly targets: number
+  /** Rows that the ceiling leaves after this call; undefined without a ceiling. */
+  readonly rowsLeft: number | undefined
+}
+
+/** What a call cost. */
+export interface Cost {
+  /** `failed`: the vendor surely did not answer the targets, so the rows are usually 0. */
+  readonly state: "answered" | "failed"
+  readonly rows: number
+  /** Null when nobody knows the price. */
+  readonly cost: number | null
+  /** True when the vendor reported the cost, false when it was computed from the price. */
+  readonly isReported: boolean
+}
+
+/** The ceiling of the month leaves no room for a row. Nothing may be sent. */
+export class CeilingReached extends Data.TaggedError("CeilingReached")<{
+  readonly ceiling: number
+  /** True when calls that are in flight or unknown stand in the way: there may be room before `endsAt`. */
+  readonly mayChange: boolean
+  /** The end of the month. */
+  readonly endsAt: number
+}> {}
+
+/** The vendor asked for a pause, which has not ended. Nothing may be sent. */
+export class VendorPaused extends Data.TaggedError("VendorPaused")<{ readonly until: number }> {}
+
+/** The sums of one provider and one UTC day. A call belongs to the day on which it was opened. */
+export interface PurchaseDay {
+  readonly provider: string
+  /** The number of the day, counted from 1970-01-01. */
+  readonly day: number
+  readonly calls: number
+  readonly targets: number
+  /** The rows that the vendor billed for closed calls. */
+  readonly rows: number
+  /** Null when no closed call of the day has a cost. */
+  readonly cost: number | null
+  /** The calls without an answer so far, those in flight included. */
+  readonly unknownCalls: number
+  readonly unknownTargets: number
+}
+
+export class Purchases extends Context.Tag("authority/Purchases")<
+  Purchases,
+  {
+    /**
+     * Records a call before it is sent. The record is durable when this returns. Dies with
+     * StoreFailure when the store does not answer within five seconds; nothing may be sent then.
+     */
+    readonly open: (
+      request: PurchaseRequest,
+    ) => Effect.Effect<Purchase, CeilingReached | VendorPaused>
+    /**
+     * Records what the call cost. Returns at once, and does not fail: when the store fails, the
+     * call stays `unknown`. Only the first close of a call counts.
+     */
+    readonly close: (purchase: Purchase, cost: Cost) => Effect.Effect<void>
+    /** Makes all processes pause calls to the vendor until `until`. Returns at once, like `close`. */
+    readonly pause: (provider: string, until: number) => Effect.Effect<void>
+    /**
+     * Returns the sums of the days that the range touches, newest first and then by provider.
+     * `since` is inclusive, `until` exclusive.
+     */
+    readonly days: (range: {
+      readonly since?: number | undefined
+      readonly until?: number | undefined
+    }) => Effect.Effect<ReadonlyArray<PurchaseDay>>
+    /** Deletes the rows of calls opened at or before `until`. The sums of their days stay. */
+    readonly sweep: (until: number) => Effect.Effect<void>
+  }
+>() {}
+
+/** How long `open` waits for the store, in milliseconds. */
+export const openTimeoutMs = 5000
+
+/** A vendor's pause is at most this long, in milliseconds. A later end means a wrong clock. */
+export const longestPauseMs = 3_600_000
+
+/** The first and the last UTC day of the month that contains `now`, counted from 1970-01-01. */
+export const daysOfMonth = (now: number): readonly [first: number, last: number] => [
+  startOf("month", now) / dayMs,
+  monthEnd(now) / dayMs - 1,
+]
+
+const monthEnd = (now: number) => endOf("month", now) ?? now
+
+/** The rows of a month so far. Unknown calls count with all their targets. */
+export interface MonthRows {
+  readonly rows: number
+  readonly unknownTargets: number
+}
+
+/** What the stores know of a vendor when a call is opened. */
+export interface VendorState {
+  readonly month: MonthRows
+  /** The end of the vendor's last pause. */
+  readonly pausedUntil: number
+}
+
+/** Decides whether a call may be sent now, and with how many targets. */
+export const purchaseOf = (
+  { ceiling, provider, targets }: PurchaseRequest,
+  { month, pausedUntil }: VendorState,
+  id: string,
+  now: number,
+): Either.Either<Purchase, CeilingReached | VendorPaused> => {
+  if (pausedUntil > now && pausedUntil <= now + longestPauseMs) {
+    return Either.left(new VendorPaused({ until: pausedUntil }))
+  }
+  const purchase = { id, provider, at: now }
+  if (ceiling === undefined) return Either.right({ ...purchase, targets, rowsLeft: undefined })
+  const room = ceiling - month.rows - month.unknownTargets
+  const some = Math.min(targets, room)
+  return some > 0
+    ? Either.right({ ...purchase, targets: some, rowsLeft: room - some })
+    : Either.left(
+        new CeilingReached({ ceiling, mayChange: month.rows < ceiling, endsAt: monthEnd(now) }),
+      )
+}

@@ -1,0 +1,197 @@
+/**
+ * The purchases in SQL. Each process opens and closes its calls in shared commits. A commit locks
+ * the rows of its vendors first, so the sums of a month stand still while a ceiling is checked.
+ */
+import { randomUUID } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
+import {
+  type CeilingReached,
+  type Cost,
+  longestPauseMs,
+  openTimeoutMs,
+  type Purchase,
+  purchaseOf,
+  type PurchaseRequest,
+  Purchases,
+  type VendorPaused,
+} from "../Purchases.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as Failure from "./Failure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import { makeQueries, type Queries } from "./purchaseQueries.ts"
+import { retryAfterConflict, retryAfterDisconnection } from "./retry.ts"
+
+interface Opening {
+  readonly kind: "open"
+  readonly id: string
+  readonly request: PurchaseRequest
+  /** True when nobody waits any more, so that nothing will be sent. */
+  isAbandoned: boolean
+  answer: Either.Either<Purchase, CeilingReached | VendorPaused> | undefined
+}
+
+type Command =
+  | Opening
+  | { readonly kind: "close"; readonly purchase: Purchase; readonly cost: Cost }
+  | { readonly kind: "pause"; readonly provider: string; readonly until: number }
+
+export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.scoped(
+  Purchases,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const queries = makeQueries(sql)
+    const queue = yield* GroupCommit.make(committing(sql, queries))
+    const later = yield* makeLater((command: Command) => queue.submit(command, () => {}))
+
+    return Purchases.of({
+      open: (request) =>
+        Effect.flatMap(MonotonicClock.now, (now) => {
+          const opening = openingOf(request)
+          const abandon = () => {
+            opening.isAbandoned = true
+            later.add(unsent(opening))
+          }
+          return Effect.async<Purchase, CeilingReached | VendorPaused>((resume) => {
+            // The closes of earlier calls share the commit, and make room under a ceiling.
+            later.flush()
+            queue.submit(
+              opening,
+              (exit) => {
+                if (Exit.isFailure(exit)) abandon()
+                resume(answerOf(opening, exit))
+              },
+              now + openTimeoutMs,
+            )
+            return Effect.sync(abandon)
+          })
+        }),
+      close: (purchase, cost) => Effect.sync(() => later.add({ kind: "close", purchase, cost })),
+      pause: (provider, until) => Effect.sync(() => later.add({ kind: "pause", provider, until })),
+      days: (range) => queries.days(range).pipe(retryAfterDisconnection, Failure.orDie),
+      sweep: (until) =>
+        Effect.repeat(sql.withTransaction(queries.deleteSome(until)), {
+          while: (isMore) => isMore,
+        }).pipe(Effect.asVoid, Failure.orDie),
+    })
+  }),
+)
+
+const openingOf = (request: PurchaseRequest): Opening => ({
+  kind: "open",
+  id: randomUUID(),
+  request,
+  isAbandoned: false,
+  answer: undefined,
+})
+
+const answerOf = ({ answer }: Opening, exit: Exit.Exit<void, GroupCommit.GivenUp>) =>
+  Exit.match(exit, {
+    onSuccess: () => answer ?? Effect.dieMessage("the commit left out this purchase"),
+    onFailure: (cause) => Effect.failCause(Cause.flatMap(cause, () => Cause.die(tooSlow))),
+  })
+
+const tooSlow = new StoreFailure({ message: "the database did not answer in time" })
+
+/** Closes a call that was not sent, in case its row was committed nevertheless. */
+const unsent = ({ id, request }: Opening): Command => ({
+  kind: "close",
+  purchase: { ...request, id, at: 0, rowsLeft: undefined },
+  cost: { state: "failed", rows: 0, cost: null, isReported: false },
+})
+
+/** Collects commands for which nobody waits, so that they share a commit. */
+const makeLater = Effect.fnUntraced(function* (submit: (command: Command) => void) {
+  let waiting: Array<Command> = []
+  const hasWaiting = yield* Effect.makeLatch(false)
+  const flush = () => {
+    hasWaiting.unsafeClose()
+    const commands = waiting
+    waiting = []
+    commands.forEach(submit)
+  }
+  yield* Effect.addFinalizer(() => Effect.sync(flush))
+  yield* hasWaiting.await.pipe(
+    Effect.zipRight(Effect.delay(Effect.sync(flush), closeDelay)),
+    Effect.forever,
+    Effect.forkScoped,
+  )
+  return {
+    flush,
+    add: (command: Command) => {
+      waiting.push(command)
+      hasWaiting.unsafeOpen()
+    },
+  }
+})
+
+/** How long a close waits for other commands. */
+const closeDelay = Duration.millis(20)
+
+/** `opened`: a call that the former attempt of a commit opened. */
+interface Former {
+  opened: string | undefined
+}
+
+/** Returns a function that runs commands in one transaction. */
+const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
+  const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
+    const pausedUntil = yield* queries.lockVendors(commands.map(providerOf))
+    // This attempt got the locks of the former one, so that one has ended: committed or not.
+    if (former.opened !== undefined && (yield* queries.exists(former.opened))) return
+    const now = yield* Clock.currentTimeMillis
+    const of = <Kind extends Command["kind"]>(kind: Kind) =>
+      commands.filter((each): each is Extract<Command, { kind: Kind }> => each.kind === kind)
+
+    for (const { provider, until } of of("pause")) {
+      const former = pausedUntil.get(provider) ?? 0
+      if (until <= former && former <= now + longestPauseMs) continue
+      yield* queries.pause(provider, until)
+      pausedUntil.set(provider, until)
+    }
+    yield* queries.close(of("close"))
+    const openings = of("open").filter(({ isAbandoned }) => !isAbandoned)
+    const months = yield* queries.months(
+      openings.flatMap(({ request }) => (request.ceiling === undefined ? [] : [request.provider])),
+      now,
+    )
+    const opened = openings.flatMap((opening) => {
+      const { provider } = opening.request
+      const month = months.get(provider) ?? { rows: 0, unknownTargets: 0 }
+      const state = { month, pausedUntil: pausedUntil.get(provider) ?? 0 }
+      opening.answer = purchaseOf(opening.request, state, opening.id, now)
+      if (Either.isLeft(opening.answer)) return []
+      const unknownTargets = month.unknownTargets + opening.answer.right.targets
+      months.set(provider, { ...month, unknownTargets })
+      return [opening.answer.right]
+    })
+    yield* queries.open(opened)
+    former.opened = opened[0]?.id
+  })
+
+  return (commands: ReadonlyArray<Command>) => {
+    const former: Former = { opened: undefined }
+    return Effect.suspend(() => attempt(commands, former)).pipe(
+      sql.withTransaction,
+      retryAfterConflict,
+      retryAfterDisconnection,
+      Effect.catchAll((error) =>
+        Failure.isBadData(error)
+          ? Effect.fail(Failure.describe(error))
+          : Effect.die(Failure.describe(error)),
+      ),
+    )
+  }
+}
+
+const providerOf = (command: Command) => {
+  if (command.kind === "pause") return command.provider
+  return command.kind === "open" ? command.request.provider : command.purchase.provider
+}

@@ -1,0 +1,263 @@
+/** The SQL statements of the tables `purchases`, `purchase_days` and `vendors`. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { dayOf } from "../ledger/Usage.ts"
+import {
+  type Cost,
+  daysOfMonth,
+  type MonthRows,
+  type Purchase,
+  type PurchaseDay,
+} from "../Purchases.ts"
+import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+
+export type Queries = ReturnType<typeof makeQueries>
+
+export const makeQueries = (sql: SqlClient.SqlClient) => {
+  const insertPurchases = inserter(sql, purchases)
+  const addToDays = inserter(sql, purchaseDays)
+  const lock = locking(sql)
+  const closed = closing(sql)
+  const sums = monthSums(sql)
+
+  return {
+    ...readsOf(sql),
+
+    /** Locks the rows of the vendors until the transaction ends. Returns the ends of their pauses. */
+    lockVendors: Effect.fnUntraced(function* (all: ReadonlyArray<string>) {
+      const names = [...new Set(all)].sort()
+      let rows = yield* lock(names)
+      if (rows.length < names.length) {
+        for (const name of names) {
+          yield* sql`
+            INSERT INTO vendors (name, paused_until) VALUES (${name}, 0) ON CONFLICT DO NOTHING`
+        }
+        rows = yield* lock(names)
+      }
+      return new Map(rows.map(({ name, pausedUntil }) => [name, pausedUntil]))
+    }),
+
+    pause: (provider: string, until: number) =>
+      sql`UPDATE vendors SET paused_until = ${until} WHERE name = ${provider}`,
+
+    /** Inserts calls without an answer. The vendors must be locked. */
+    open: Effect.fnUntraced(function* (opened: ReadonlyArray<Purchase>) {
+      if (opened.length === 0) return
+      yield* insertPurchases(opened)
+      yield* addToDays(
+        summed(
+          opened.map(({ at, provider, targets }) => ({
+            ...nothing,
+            provider,
+            day: dayOf(at),
+            calls: 1,
+            targets,
+            unknownCalls: 1,
+            unknownTargets: targets,
+          })),
+        ),
+      )
+    }),
+
+    /** Closes those of the calls that are still open. The vendors must be locked. */
+    close: Effect.fnUntraced(function* (
+      closes: ReadonlyArray<{ readonly purchase: Purchase; readonly cost: Cost }>,
+    ) {
+      if (closes.length === 0) return
+      // One statement must not change a row twice, and the first close of a call counts.
+      const costs = new Map(closes.toReversed().map(({ cost, purchase }) => [purchase.id, cost]))
+      const rows = yield* closed(costs)
+      yield* addToDays(
+        summed(
+          rows.map(({ at, cost, provider, rowsBought, targets }) => ({
+            ...nothing,
+            provider,
+            day: dayOf(at),
+            rows: rowsBought,
+            cost,
+            unknownCalls: -1,
+            unknownTargets: -targets,
+          })),
+        ),
+      )
+    }),
+
+    /** Returns the rows that each provider has bought in the month of `now`. */
+    months: (providers: ReadonlyArray<string>, now: number) =>
+      providers.length === 0
+        ? Effect.succeed(new Map<string, MonthRows>())
+        : Effect.map(
+            sums({ providers: [...new Set(providers)], days: daysOfMonth(now) }),
+            (rows) => new Map<string, MonthRows>(rows.map((row) => [row.provider, row])),
+          ),
+  }
+}
+
+const locking = (sql: SqlClient.SqlClient) => {
+  // SQLite needs no row locks: an immediate transaction locks the whole file against other writers.
+  const forUpdate = sql.literal(sql.onDialectOrElse({ pg: () => "FOR UPDATE", orElse: () => "" }))
+  return SqlSchema.findAll({
+    Request: Schema.Array(Schema.String),
+    Result: Schema.Struct({ name: Schema.String, pausedUntil: Schema.Int }),
+    execute: (names) => sql`
+      SELECT name, paused_until FROM vendors WHERE name ${isAmong(sql, names)}
+      ORDER BY name ${forUpdate}`,
+  })
+}
+
+const closing = (sql: SqlClient.SqlClient) => {
+  const update = SqlSchema.findAll({
+    Request: Schema.Array(Schema.Array(Schema.NullOr(Schema.Union(Schema.String, Schema.Number)))),
+    Result: Schema.Struct({
+      provider: Schema.String,
+      at: Schema.Int,
+      targets: Schema.Int,
+      rowsBought: Schema.Int,
+      cost: Schema.NullOr(Schema.Int),
+    }),
+    execute: (rows) => sql`
+      UPDATE purchases
+      SET state = value->>1, rows_bought = CAST(value->>2 AS BIGINT),
+        cost = CAST(value->>3 AS BIGINT), is_reported = CAST(value->>4 AS BIGINT)
+      FROM ${rowsOf(sql, rows)}
+      WHERE purchases.id = value->>0 AND state = 'unknown'
+      RETURNING provider, at, targets, rows_bought, cost`,
+  })
+  return (costs: ReadonlyMap<string, Cost>) =>
+    update(
+      Array.from(costs, ([id, { cost, isReported, rows, state }]) => [
+        id,
+        state,
+        rows,
+        cost,
+        isReported ? 1 : 0,
+      ]),
+    )
+}
+
+const monthSums = (sql: SqlClient.SqlClient) =>
+  SqlSchema.findAll({
+    Request: Schema.Struct({
+      providers: Schema.Array(Schema.String),
+      days: Schema.Tuple(Schema.Int, Schema.Int),
+    }),
+    Result: Schema.Struct({
+      provider: Schema.String,
+      rows: Schema.Int,
+      unknownTargets: Schema.Int,
+    }),
+    execute: ({ days: [first, last], providers }) => sql`
+      SELECT provider, CAST(SUM(rows_bought) AS BIGINT) AS "rows",
+        CAST(SUM(unknown_targets) AS BIGINT) AS unknown_targets
+      FROM purchase_days
+      WHERE provider ${isAmong(sql, providers)} AND day BETWEEN ${first} AND ${last}
+      GROUP BY provider`,
+  })
+
+const readsOf = (sql: SqlClient.SqlClient) => {
+  const days = SqlSchema.findAll({
+    Request: Schema.Tuple(Schema.Int, Schema.Int),
+    Result: DayRow,
+    execute: ([first, last]) => sql`
+      SELECT provider, day, calls, targets, rows_bought AS "rows", cost, unknown_calls,
+        unknown_targets
+      FROM purchase_days WHERE day BETWEEN ${first} AND ${last}
+      ORDER BY day DESC, provider`,
+  })
+  return {
+    days: ({ since = 0, until = Number.MAX_SAFE_INTEGER }) =>
+      days([dayOf(since), dayOf(until - 1)]),
+
+    /** True when the call is stored. */
+    exists: (id: string) =>
+      Effect.map(sql`SELECT 1 FROM purchases WHERE id = ${id}`, (rows) => rows.length > 0),
+
+    /** Deletes some of the calls opened at or before `until`. Returns whether there may be more. */
+    deleteSome: (until: number) =>
+      Effect.map(
+        sql`
+          DELETE FROM purchases WHERE id IN (
+            SELECT id FROM purchases WHERE at <= ${until} LIMIT ${sweepSize}
+          ) RETURNING id`,
+        (deleted) => deleted.length === sweepSize,
+      ),
+  }
+}
+
+const DayRow = Schema.Struct({
+  provider: Schema.String,
+  day: Schema.Int,
+  calls: Schema.Int,
+  targets: Schema.Int,
+  rows: Schema.Int,
+  cost: Schema.NullOr(Schema.Int),
+  unknownCalls: Schema.Int,
+  unknownTargets: Schema.Int,
+})
+
+/** How many rows one statement deletes: few, so that other writers do not wait long. */
+const sweepSize = 1000
+
+const nothing = { calls: 0, targets: 0, rows: 0, cost: null, unknownCalls: 0, unknownTargets: 0 }
+
+/** Adds up the changes of each day, because one statement must not change a row twice. */
+const summed = (changes: ReadonlyArray<PurchaseDay>): ReadonlyArray<PurchaseDay> => {
+  const days = new Map<string, PurchaseDay>()
+  for (const one of changes) {
+    const key = `${one.day} ${one.provider}`
+    const sum = days.get(key)
+    days.set(
+      key,
+      sum === undefined
+        ? one
+        : {
+            ...sum,
+            calls: sum.calls + one.calls,
+            targets: sum.targets + one.targets,
+            rows: sum.rows + one.rows,
+            cost: one.cost === null ? sum.cost : (sum.cost ?? 0) + one.cost,
+            unknownCalls: sum.unknownCalls + one.unknownCalls,
+            unknownTargets: sum.unknownTargets + one.unknownTargets,
+          },
+    )
+  }
+  return [...days.values()]
+}
+
+const purchases: Table<Purchase> = {
+  name: "purchases",
+  columns: {
+    id: ["TEXT", ({ id }) => id],
+    provider: ["TEXT", ({ provider }) => provider],
+    at: ["BIGINT", ({ at }) => at],
+    targets: ["BIGINT", ({ targets }) => targets],
+    state: ["TEXT", () => "unknown"],
+  },
+}
+
+// A commit locks its vendors, so no other process changes these rows meanwhile.
+const purchaseDays: Table<PurchaseDay> = {
+  name: "purchase_days",
+  key: ["provider", "day"],
+  columns: {
+    provider: ["TEXT", (row) => row.provider],
+    day: ["BIGINT", (row) => row.day],
+    calls: ["BIGINT", (row) => row.calls],
+    targets: ["BIGINT", (row) => row.targets],
+    rows_bought: ["BIGINT", (row) => row.rows],
+    cost: ["BIGINT", (row) => row.cost],
+    unknown_calls: ["BIGINT", (row) => row.unknownCalls],
+    unknown_targets: ["BIGINT", (row) => row.unknownTargets],
+  },
+  changes: {
+    ...Object.fromEntries(
+      ["calls", "targets", "rows_bought", "unknown_calls", "unknown_targets"].map((column) => [
+        column,
+        `purchase_days.${column} + excluded.${column}`,
+      ]),
+    ),
+    cost: "COALESCE(purchase_days.cost + excluded.cost, purchase_days.cost, excluded.cost)",
+  },
+}
