@@ -113,7 +113,7 @@ export const reset: Fault = {
 }
 
 /** Breaks the connection in the middle of the answer. */
-const cut: Fault = {
+export const cut: Fault = {
   name: "connection cut",
   apply: (response, { body, status }) => {
     response.writeHead(status, { "content-length": Buffer.byteLength(body) })
