@@ -11,6 +11,7 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { dayMs, endOf, startOf } from "./ledger/Budget.ts"
+import type { Reading, Totals } from "./Reconciliation.ts"
 
 /** A call that is to be sent. */
 export interface PurchaseRequest {
@@ -96,6 +97,24 @@ export class Purchases extends Context.Tag("authority/Purchases")<
       readonly since?: number | undefined
       readonly until?: number | undefined
     }) => Effect.Effect<ReadonlyArray<PurchaseDay>>
+    /**
+     * Returns the sums of all purchases of a provider, at one moment. Calls without an answer that
+     * were opened after `inFlightSince` count as in flight.
+     */
+    readonly totals: (provider: string, inFlightSince: number) => Effect.Effect<Totals>
+    /**
+     * Stores what a vendor counts as used. A `daily` reading is dropped when its UTC day has one
+     * already.
+     */
+    readonly addReading: (
+      reading: Reading,
+      options: { readonly isDaily: boolean },
+    ) => Effect.Effect<void>
+    /** Returns the newest readings, newest first. */
+    readonly readings: (of: {
+      readonly provider?: string | undefined
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<Reading>>
     /** Deletes the rows of calls opened at or before `until`. The sums of their days stay. */
     readonly sweep: (until: number) => Effect.Effect<void>
   }

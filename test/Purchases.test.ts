@@ -202,7 +202,75 @@ for (const [name, layer] of stores) {
         ])
       }),
     )
+
+    test(
+      "the totals of a provider are those of all days, and young calls without an answer are in flight",
+      Effect.gen(function* () {
+        const { totals } = yield* Purchases
+        assert.deepStrictEqual(yield* totals("moz", day), none)
+        yield* open(9, undefined, "http")
+        const first = yield* open(10)
+        yield* open(20)
+        yield* close(first, answered(8, 40))
+        yield* TestClock.setTime(day + 86_400_000)
+        yield* close(yield* open(30), failed)
+        yield* close(yield* open(5), answered(5, 2))
+        yield* open(7)
+        yield* flushed
+        assert.deepStrictEqual(yield* totals("moz", day), {
+          provider: "moz",
+          calls: 3,
+          rows: 13,
+          cost: 42,
+          unknownCalls: 1,
+          unknownTargets: 20,
+          inFlightCalls: 1,
+          inFlightTargets: 7,
+        })
+        assert.deepInclude(yield* totals("moz", day - 1), { unknownCalls: 0, inFlightTargets: 27 })
+      }),
+    )
+
+    test(
+      "readings are kept, newest first, but only one daily reading of a vendor and a UTC day",
+      Effect.gen(function* () {
+        const { addReading, readings } = yield* Purchases
+        const reading = (at: number, provider = "moz") => ({
+          ...none,
+          provider,
+          at: day + at,
+          unit: "rows",
+          used: at,
+          resetsAt: null,
+        })
+        yield* addReading(reading(1), { isDaily: true })
+        yield* addReading(reading(2), { isDaily: true })
+        yield* addReading({ ...reading(3), resetsAt: nextMonth }, { isDaily: false })
+        yield* addReading(reading(4), { isDaily: false })
+        yield* addReading(reading(5, "dataforseo"), { isDaily: true })
+        yield* addReading(reading(86_400_000), { isDaily: true })
+        const found = yield* readings({ provider: "moz", limit: 10 })
+        assert.deepStrictEqual(
+          found.map(({ used }) => used),
+          [86_400_000, 4, 3, 1],
+        )
+        assert.deepStrictEqual(found[2], { ...reading(3), resetsAt: nextMonth })
+        const [, second] = yield* readings({ limit: 2 })
+        assert.deepStrictEqual(second, reading(5, "dataforseo"))
+      }),
+    )
   })
+}
+
+const none = {
+  provider: "moz",
+  calls: 0,
+  rows: 0,
+  cost: 0,
+  unknownCalls: 0,
+  unknownTargets: 0,
+  inFlightCalls: 0,
+  inFlightTargets: 0,
 }
 
 /** Builds the store of one process. */

@@ -13,12 +13,15 @@ import {
   purchaseOf,
   Purchases,
 } from "../Purchases.ts"
+import type { Reading } from "../Reconciliation.ts"
 
 export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
   /** The calls without an answer. */
   const open = new Map<string, Purchase>()
   const days = new Map<string, PurchaseDay>()
   const pausedUntil = new Map<string, number>()
+  const readings: Array<Reading> = []
+  const daysRead = new Set<string>()
 
   const change = ({ at, provider }: Purchase, changed: (day: PurchaseDay) => PurchaseDay) => {
     const key = `${dayOf(at)} ${provider}`
@@ -30,8 +33,10 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
     const own = [...days.values()].filter(
       ({ day, ...each }) => each.provider === provider && first <= day && day <= last,
     )
-    const sum = (of: (day: PurchaseDay) => number) => own.reduce((all, day) => all + of(day), 0)
-    return { rows: sum(({ rows }) => rows), unknownTargets: sum((day) => day.unknownTargets) }
+    return {
+      rows: sumOf(own, ({ rows }) => rows),
+      unknownTargets: sumOf(own, (day) => day.unknownTargets),
+    }
   }
 
   return Purchases.of({
@@ -76,6 +81,39 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
           .filter(({ day }) => dayOf(since) <= day && day <= dayOf(until - 1))
           .sort((a, b) => b.day - a.day || (a.provider < b.provider ? -1 : 1)),
       ),
+    totals: (provider, inFlightSince) =>
+      Effect.sync(() => {
+        const own = [...days.values()].filter((day) => day.provider === provider)
+        const inFlight = [...open.values()].filter(
+          (call) => call.provider === provider && call.at > inFlightSince,
+        )
+        const inFlightTargets = sumOf(inFlight, ({ targets }) => targets)
+        const unknownCalls = sumOf(own, (day) => day.unknownCalls)
+        return {
+          provider,
+          calls: sumOf(own, ({ calls }) => calls) - unknownCalls,
+          rows: sumOf(own, ({ rows }) => rows),
+          cost: sumOf(own, ({ cost }) => cost ?? 0),
+          unknownCalls: unknownCalls - inFlight.length,
+          unknownTargets: sumOf(own, (day) => day.unknownTargets) - inFlightTargets,
+          inFlightCalls: inFlight.length,
+          inFlightTargets,
+        }
+      }),
+    addReading: (reading, { isDaily }) =>
+      Effect.sync(() => {
+        const key = `${dayOf(reading.at)} ${reading.provider}`
+        if (isDaily && daysRead.has(key)) return
+        if (isDaily) daysRead.add(key)
+        readings.push(reading)
+      }),
+    readings: ({ limit, provider }) =>
+      Effect.sync(() =>
+        readings
+          .filter((reading) => provider === undefined || reading.provider === provider)
+          .toReversed()
+          .slice(0, limit),
+      ),
     sweep: (until) =>
       Effect.sync(() => {
         for (const [id, { at }] of open) if (at <= until) open.delete(id)
@@ -84,3 +122,6 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
 })
 
 const nothing = { calls: 0, targets: 0, rows: 0, cost: null, unknownCalls: 0, unknownTargets: 0 }
+
+const sumOf = <A>(items: ReadonlyArray<A>, of: (item: A) => number) =>
+  items.reduce((all, item) => all + of(item), 0)

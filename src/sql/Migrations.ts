@@ -372,6 +372,33 @@ const purchases = Effect.gen(function* () {
     )`
 })
 
+const vendorReadings = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  // `used` and `cost` are in millionths, unless `used` counts rows. `day` is null on demand.
+  yield* sql`
+    CREATE TABLE vendor_readings (
+      provider TEXT NOT NULL,
+      at BIGINT NOT NULL,
+      day BIGINT,
+      unit TEXT NOT NULL,
+      used BIGINT NOT NULL,
+      resets_at BIGINT,
+      calls BIGINT NOT NULL,
+      rows_bought BIGINT NOT NULL,
+      cost BIGINT NOT NULL,
+      unknown_calls BIGINT NOT NULL,
+      unknown_targets BIGINT NOT NULL,
+      in_flight_calls BIGINT NOT NULL,
+      in_flight_targets BIGINT NOT NULL,
+      PRIMARY KEY (provider, at)
+    ) ${clustered}`
+  yield* sql`CREATE UNIQUE INDEX vendor_readings_by_day ON vendor_readings (provider, day)`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -386,6 +413,7 @@ const migrations = {
   "11_audit_log": auditLog,
   "12_usage": usage,
   "13_purchases": purchases,
+  "15_vendor_readings": vendorReadings,
 }
 
 /** The number of the newest migration that this program knows. */

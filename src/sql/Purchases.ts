@@ -28,6 +28,7 @@ import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { makeQueries, type Queries } from "./purchaseQueries.ts"
 import { retryAfterConflict, retryAfterDisconnection } from "./retry.ts"
+import { makeReadings } from "./vendorReadings.ts"
 
 interface Opening {
   readonly kind: "open"
@@ -76,6 +77,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
       close: (purchase, cost) => Effect.sync(() => later.add({ kind: "close", purchase, cost })),
       pause: (provider, until) => Effect.sync(() => later.add({ kind: "pause", provider, until })),
       days: (range) => queries.days(range).pipe(retryAfterDisconnection, Failure.orDie),
+      ...makeReadings(sql),
       sweep: (until) =>
         Effect.repeat(sql.withTransaction(queries.deleteSome(until)), {
           while: (isMore) => isMore,
