@@ -486,7 +486,7 @@ export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone
   Effect.mapBoth({
     onSuccess: Option.match({
       onNone: () => newest,
-      onSome: (completed) => newest - completed.length,
+      onSome: ([first]) => (first === undefined ? newest : first[0] - 1),
     }),
     onFailure: Failure.describe,
   }),
