@@ -114,6 +114,53 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
   )
 
   it.scopedLive(
+    "an operator changes the label, the budget and the scopes of a key, on a phone",
+    () =>
+      Effect.gen(function* () {
+        const { account, credits, key, keyId, keys, url } = yield* start({ adminToken })
+        const { act, examine } = yield* visit(url, "/console#operator", {
+          viewport: { width: 390, height: 800 },
+        })
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        const open = () => act((page) => page.getByRole("button", { name: /^Change/ }).click())
+        const field = (page: Page, name: string) =>
+          page.getByRole("form", { name: `Change ${key.slice(0, 9)}…` }).getByLabel(name)
+        const save = () => act((page) => page.getByRole("button", { name: /^Save/ }).click())
+        yield* open()
+        assert.isTrue(
+          yield* act((page) => field(page, "Label").evaluate((input) => input.matches(":focus"))),
+        )
+        yield* act((page) => field(page, "Label").fill("rank tracker"))
+        yield* act((page) => field(page, "Budget").fill("5/day"))
+        yield* act((page) => field(page, "Scopes").selectOption("check"))
+        yield* examine("change of a key")
+        assert.isAtMost(yield* act(widthOf), 390)
+        yield* save()
+        yield* act((page) => page.getByText("0 of 5 a day").waitFor())
+        assert.strictEqual((yield* credits).status, 403)
+
+        yield* open()
+        yield* act((page) => field(page, "Budget").fill(""))
+        yield* save()
+        yield* act((page) => page.getByText("0 of 5 a day").waitFor({ state: "detached" }))
+        const [changed] = yield* keys.list(account)
+        assert.deepInclude(changed, {
+          id: keyId,
+          label: "rank tracker",
+          scopes: ["check"],
+          budget: null,
+        })
+        // The second line names the budget alone.
+        const log = yield* act((page) =>
+          page.getByRole("group", { name: "Changes, newest first" }).innerText(),
+        )
+        assert.match(log, /key\.update\s+\S+\s+account: acme, budget: none\n/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a service without the administration shows no operator's part",
     () =>
       Effect.gen(function* () {

@@ -153,8 +153,7 @@ export const adminApi = (token: string) => {
       call("GET", accountPath(name, "/keys"), v.object({ keys: v.array(Key) })),
     createKey: (name: string, terms: object) =>
       call("POST", accountPath(name, "/keys"), NewKey, terms),
-    setBudget: (id: string, budget: string | null) =>
-      call("PATCH", keyPath(id), v.object({}), { budget }),
+    updateKey: (id: string, changes: object) => call("PATCH", keyPath(id), v.object({}), changes),
     rotate: (id: string) => call("POST", keyPath(id, "/rotate"), NewKey, { grace: "24h" }),
     revoke: (id: string) => call("DELETE", keyPath(id), v.object({})),
     usage: (by: "day" | "key" | "account", since: string, account?: string) =>

@@ -1,51 +1,68 @@
 import { type Signal, useSignal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
 import { number } from "../Texts.ts"
 import type { Budget, Key } from "./AdminApi.ts"
 import { act, change, isBusy, newKey, type Opened, refresh } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
 
 /** The keys of an account, with budgets and what each spent lately. */
-export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opened: Opened }) => (
-  <>
-    <h3>Keys</h3>
-    <div class="scroll" tabIndex={0} role="group" aria-label="Keys, newest first">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Label</th>
-            <th scope="col" class="num">
-              Spent in 7 days
-            </th>
-            <th scope="col">Budget</th>
-            <th scope="col">Scopes</th>
-            <th scope="col">Last use</th>
-            <th scope="col">
-              <span class="unseen">Acts</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <th scope="row">
-                <code>{key.start}…</code>
-                {key.state !== "active" && <span class="badge">{key.state}</span>}
+export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opened: Opened }) => {
+  const changed = useSignal<Key | undefined>(undefined)
+  return (
+    <>
+      <h3>Keys</h3>
+      <div class="scroll" tabIndex={0} role="group" aria-label="Keys, newest first">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Label</th>
+              <th scope="col" class="num">
+                Spent in 7 days
               </th>
-              <td>{key.label}</td>
-              <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
-              <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
-              <td>{key.scopes.join(", ")}</td>
-              <td class="when">{key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}</td>
-              <td>{key.state === "active" && <Acts of={key} />}</td>
+              <th scope="col">Budget</th>
+              <th scope="col">Scopes</th>
+              <th scope="col">Last use</th>
+              <th scope="col">
+                <span class="unseen">Acts</span>
+              </th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-    <NewKey account={account.name} />
-  </>
-)
+          </thead>
+          <tbody>
+            {keys.map((key) => (
+              <tr key={key.id}>
+                <th scope="row">
+                  <code>{key.start}…</code>
+                  {key.state !== "active" && <span class="badge">{key.state}</span>}
+                </th>
+                <td>{key.label}</td>
+                <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
+                <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
+                <td>{key.scopes.join(", ")}</td>
+                <td class="when">
+                  {key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}
+                </td>
+                <td>
+                  {key.state === "active" && (
+                    <Acts of={key} onChange={() => (changed.value = key)} />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {changed.value !== undefined && (
+        <ChangeKey
+          key={changed.value.id}
+          of={changed.value}
+          onEnd={() => (changed.value = undefined)}
+        />
+      )}
+      <NewKey account={account.name} />
+    </>
+  )
+}
 
 const Used = ({ budget: { credits, period, used } }: { readonly budget: Budget }) => (
   <>
@@ -54,41 +71,16 @@ const Used = ({ budget: { credits, period, used } }: { readonly budget: Budget }
   </>
 )
 
-const Acts = ({ of: { budget, id, start } }: { readonly of: Key }) => {
-  const asked = useSignal<"rotate" | "revoke" | "budget" | undefined>(undefined)
-  const text = useSignal(budget === null ? "" : `${budget.credits}/${budget.period}`)
-  const close = () => (asked.value = undefined)
-  const save = async (event: Event) => {
-    event.preventDefault()
-    const given = text.value.trim()
-    if (await change((api) => api.setBudget(id, given === "" ? null : given))) close()
-  }
+const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
+  const { id, start } = props.of
+  const asked = useSignal<"rotate" | "revoke" | undefined>(undefined)
   const rotate = () =>
     act(async (api) => {
       const { account, key } = await api.rotate(id)
       if (key !== null) newKey.value = { key, account }
       await refresh(api)
     })
-  if (asked.value === "budget") {
-    return (
-      <form class="ask" onSubmit={(event) => void save(event)}>
-        <label>
-          <span class="unseen">Budget of {start}…</span>
-          <input
-            placeholder="500/day, or empty for none"
-            pattern="\d+/(day|month|total)"
-            value={text.value}
-            onInput={(event) => (text.value = event.currentTarget.value)}
-          />
-        </label>
-        <button type="submit" class="small" disabled={isBusy.value}>
-          Save
-        </button>
-        <Cancel onClick={close} />
-      </form>
-    )
-  }
-  if (asked.value === "rotate" || asked.value === "revoke") {
+  if (asked.value !== undefined) {
     const isRotation = asked.value === "rotate"
     return (
       <div class="ask">
@@ -100,15 +92,20 @@ const Acts = ({ of: { budget, id, start } }: { readonly of: Key }) => {
         >
           {isRotation ? "Rotate: the old key ends in 24 h" : `Revoke ${start}… now`}
         </button>
-        <Cancel onClick={close} />
+        <Cancel onClick={() => (asked.value = undefined)} />
       </div>
     )
   }
+  const acts = {
+    Change: props.onChange,
+    Rotate: () => (asked.value = "rotate"),
+    Revoke: () => (asked.value = "revoke"),
+  }
   return (
     <div class="ask">
-      {(["budget", "rotate", "revoke"] as const).map((one) => (
-        <button key={one} type="button" class="small quiet" onClick={() => (asked.value = one)}>
-          {one === "budget" ? "Budget" : one === "rotate" ? "Rotate" : "Revoke"}
+      {Object.entries(acts).map(([name, onClick]) => (
+        <button key={name} type="button" class="small quiet" onClick={onClick}>
+          {name}
           <span class="unseen"> {start}…</span>
         </button>
       ))}
@@ -124,21 +121,67 @@ const Cancel = ({ onClick }: { readonly onClick: () => void }) => (
 
 const scopeSets = { "check and read": ["check", "read"], check: ["check"], read: ["read"] } as const
 
+/** What can be changed of a key later, as typed. */
+const useTerms = (key?: Key) => ({
+  label: useSignal(key?.label ?? ""),
+  budget: useSignal(textOf(key?.budget ?? null)),
+  scopes: useSignal(nameOf(key?.scopes ?? scopeSets["check and read"])),
+})
+
+const textOf = (budget: Budget | null) =>
+  budget === null ? "" : `${budget.credits}/${budget.period}`
+
+const nameOf = (scopes: ReadonlyArray<string>): keyof typeof scopeSets => {
+  if (scopes.includes("check")) return scopes.includes("read") ? "check and read" : "check"
+  return "read"
+}
+
+const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
+  const { budget, id, label, scopes, start } = props.of
+  const terms = useTerms(props.of)
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => form.current?.querySelector("input")?.focus(), [])
+  const submit = async (event: Event) => {
+    event.preventDefault()
+    const given = { label: terms.label.value.trim(), budget: terms.budget.value.trim() }
+    // What is sent is what changed, so that the audit log names nothing else.
+    const changes = {
+      ...(given.label !== (label ?? "") && { label: given.label || null }),
+      ...(given.budget !== textOf(budget) && { budget: given.budget || null }),
+      ...(terms.scopes.value !== nameOf(scopes) && { scopes: scopeSets[terms.scopes.value] }),
+    }
+    const isNothing = Object.keys(changes).length === 0
+    if (isNothing || (await change((api) => api.updateKey(id, changes)))) props.onEnd()
+  }
+  return (
+    <form
+      ref={form}
+      class="fields"
+      aria-label={`Change ${start}…`}
+      onSubmit={(event) => void submit(event)}
+    >
+      <Terms terms={terms} />
+      <button type="submit" disabled={isBusy.value}>
+        Save {start}…
+      </button>
+      <Cancel onClick={props.onEnd} />
+    </form>
+  )
+}
+
 const NewKey = ({ account }: { readonly account: string }) => {
-  const label = useSignal("")
-  const budget = useSignal("")
+  const terms = useTerms()
   const expiresIn = useSignal("")
-  const scopes = useSignal<keyof typeof scopeSets>("check and read")
   const submit = (event: Event) => {
     event.preventDefault()
     const given = Object.entries({
-      label: label.value.trim(),
-      budget: budget.value.trim(),
+      label: terms.label.value.trim(),
+      budget: terms.budget.value.trim(),
       expiresIn: expiresIn.value.trim(),
     }).filter(([, value]) => value !== "")
     void act(async (api) => {
-      const terms = { ...Object.fromEntries(given), scopes: scopeSets[scopes.value] }
-      const { key } = await api.createKey(account, terms)
+      const wanted = { ...Object.fromEntries(given), scopes: scopeSets[terms.scopes.value] }
+      const { key } = await api.createKey(account, wanted)
       if (key !== null) newKey.value = { key, account }
       await refresh(api)
     })
@@ -147,25 +190,8 @@ const NewKey = ({ account }: { readonly account: string }) => {
     <details>
       <summary>New key</summary>
       <form class="fields" onSubmit={submit}>
-        <Text name="Label" value={label} hint="rank tracker" />
-        <Text name="Budget" value={budget} hint="500/day" pattern="\d+/(day|month|total)" />
+        <Terms terms={terms} />
         <Text name="Expires in" value={expiresIn} hint="90d" pattern="\d+(ms|s|m|h|d)" />
-        <label>
-          Scopes
-          <select
-            value={scopes.value}
-            onChange={(event) => {
-              const { value } = event.currentTarget
-              if (value === "check" || value === "read" || value === "check and read") {
-                scopes.value = value
-              }
-            }}
-          >
-            {Object.keys(scopeSets).map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
         <button type="submit" disabled={isBusy.value}>
           Create
         </button>
@@ -173,6 +199,24 @@ const NewKey = ({ account }: { readonly account: string }) => {
     </details>
   )
 }
+
+const Terms = ({ terms }: { readonly terms: ReturnType<typeof useTerms> }) => (
+  <>
+    <Text name="Label" value={terms.label} hint="rank tracker" />
+    <Text name="Budget" value={terms.budget} hint="500/day" pattern="\d+/(day|month|total)" />
+    <label>
+      Scopes
+      <select
+        value={terms.scopes.value}
+        onChange={(event) => (terms.scopes.value = nameOf(event.currentTarget.value.split(" ")))}
+      >
+        {Object.keys(scopeSets).map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+  </>
+)
 
 const Text = (props: {
   readonly name: string
