@@ -18,7 +18,8 @@ import type { Target } from "./Target.ts"
  * - `Unreachable`: the connection failed
  * - `Timeout`: no answer in time
  * - `Throttled`: the provider's rate limit was exceeded
- * - `Exhausted`: the subscription's quota or balance is used up, or a payment is due
+ * - `Exhausted`: the subscription's quota or balance or the operator's ceiling is used up, or a
+ *   payment is due
  * - `Unavailable`: the provider reports an error of its own (5xx), or the circuit is open
  * - `Refused`: the provider refuses this caller (401, 403); a retry does not help
  * - `Rejected`: the provider rejects this call, perhaps because of one target (other 4xx)
@@ -38,6 +39,8 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly detail: string
   /** How long to wait before the next call; absent when the provider does not say how long. */
   readonly retryAfter?: Duration.Duration
+  /** True when the service itself did not send the call, so the error says nothing of the vendor. */
+  readonly isUnsent?: boolean
 }> {
   override get message() {
     return `${this.provider} ${happened[this.reason]}: ${this.detail}`
@@ -48,7 +51,7 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Unreachable: "cannot be reached",
   Timeout: "did not answer in time",
   Throttled: "limits the rate of calls",
-  Exhausted: "answered that its quota is used up",
+  Exhausted: "is exhausted",
   Unavailable: "is unavailable",
   Refused: "refused the caller",
   Rejected: "rejected the call",

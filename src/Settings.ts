@@ -122,6 +122,44 @@ const rate = expecting(
   ),
 )
 
+/** A number of rows per month, for example `3000/month`. */
+const ceiling = (vendor: string, about: string) =>
+  optional(
+    `AUTHORITY_${vendor}_CEILING`,
+    expecting(
+      "a number of rows a month such as 3000/month",
+      Schema.String.pipe(
+        Schema.pattern(/^\d{1,12}\/month$/),
+        Schema.transform(Schema.Number, {
+          strict: true,
+          decode: (text) => Number.parseInt(text, 10),
+          encode: (rows) => `${rows}/month`,
+        }),
+        Schema.greaterThan(0),
+      ),
+    ),
+    `maximum rows a UTC month ${about}, for example 3000/month`,
+  )
+
+/** The price of 1,000 rows in millionths of the currency. */
+const price = (vendor: string, about: string) =>
+  optional(
+    `AUTHORITY_${vendor}_PRICE`,
+    expecting(
+      "an amount such as 2.50, from 0 to 1000000, with at most six decimals",
+      Schema.String.pipe(
+        Schema.pattern(/^\d{1,7}(\.\d{1,6})?$/),
+        Schema.transform(Schema.Number, {
+          strict: true,
+          decode: (text) => Math.round(Number(text) * 1e6),
+          encode: (millionths) => String(millionths / 1e6),
+        }),
+        Schema.lessThanOrEqualTo(1e12),
+      ),
+    ),
+    `the price of 1,000 rows ${about}, in the vendor's currency`,
+  )
+
 const secret = Schema.Redacted(Schema.NonEmptyString)
 
 /** The token of the administration. Spaces and line ends around it do not count. */
@@ -200,6 +238,8 @@ export const all = {
     httpUrl,
     "the address of the Moz API",
   ),
+  mozPrice: price("MOZ", "of Moz"),
+  mozCeiling: ceiling("MOZ", "of Moz"),
   mozLinksV2Token: optional(
     "AUTHORITY_MOZ_LINKS_V2_TOKEN",
     secret,
@@ -212,6 +252,8 @@ export const all = {
     httpUrl,
     "the address of the Moz Links API",
   ),
+  mozLinksV2Price: price("MOZ_LINKS_V2", "of the Moz Links API"),
+  mozLinksV2Ceiling: ceiling("MOZ_LINKS_V2", "of the Moz Links API"),
   openPageRankKey: optional(
     "AUTHORITY_OPEN_PAGE_RANK_KEY",
     secret,
@@ -224,6 +266,8 @@ export const all = {
     httpUrl,
     "the address of the Open PageRank API",
   ),
+  openPageRankPrice: price("OPEN_PAGE_RANK", "of Open PageRank"),
+  openPageRankCeiling: ceiling("OPEN_PAGE_RANK", "of Open PageRank"),
   dataforseoLogin: optional(
     "AUTHORITY_DATAFORSEO_LOGIN",
     Schema.NonEmptyString,
@@ -241,6 +285,8 @@ export const all = {
     httpUrl,
     "the address of the DataForSEO API",
   ),
+  dataforseoPrice: price("DATAFORSEO", "of DataForSEO"),
+  dataforseoCeiling: ceiling("DATAFORSEO", "of DataForSEO"),
   httpUrl: optional("AUTHORITY_HTTP_URL", httpUrl, "the endpoint of the provider http"),
   httpToken: optional(
     "AUTHORITY_HTTP_TOKEN",
@@ -248,6 +294,8 @@ export const all = {
     "the bearer token that the provider http expects",
     true,
   ),
+  httpPrice: price("HTTP", "of the provider http"),
+  httpCeiling: ceiling("HTTP", "of the provider http"),
   providerTimeout: setting(
     "AUTHORITY_PROVIDER_TIMEOUT",
     "10s",
@@ -277,6 +325,12 @@ export const all = {
     "32",
     whole(1, 1000),
     "upper limit of concurrent calls to one provider; the service finds how many the provider bears",
+  ),
+  purchasesKept: setting(
+    "AUTHORITY_PURCHASES_KEPT",
+    "90d",
+    timeSpan("1 day", "3650 days"),
+    "how long each call to a provider is kept; the sums of each day stay",
   ),
   cacheTtl: setting(
     "AUTHORITY_CACHE_TTL",

@@ -4,7 +4,7 @@
  * closes. The circuit also opens when the vendor has refused too many calls within a certain time,
  * because some vendors then throttle the whole account.
  *
- * A provider whose quota is used up is exhausted. It is not asked until the period that it names
+ * A provider whose quota or ceiling is used up is exhausted. It is not asked until the period that it names
  * ends, or for ten minutes. Then one trial call goes through.
  */
 import * as Data from "effect/Data"
@@ -82,6 +82,7 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
   }
   let failures = 0
   let isExhausted = false
+  let exhaustion = ""
   let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
   let inFlight = 0
@@ -90,7 +91,7 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
   // `now` is a time of `MonotonicClock.now`, in milliseconds.
   const openReason = (now: number): string | undefined => {
     const isClosed = now >= nextTrialAt && !isTrying
-    if (isExhausted && !isClosed) return "its quota is used up"
+    if (isExhausted && !isClosed) return exhaustion
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
       refusals.times.shift()
     options.limit.tolerate(refusals.tolerated - refusals.times.length)
@@ -107,15 +108,16 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
     }),
   )
 
-  const exhausted = ({ message, retryAfter }: ProviderError, now: number) => {
+  const exhausted = ({ isUnsent, message, retryAfter }: ProviderError, now: number) => {
     const named = Duration.toMillis(retryAfter ?? 0)
     const isNew = !isExhausted
     isExhausted = true
+    exhaustion = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
     nextTrialAt = now + (named > 0 ? named : exhaustedMs)
     return Effect.zipRight(
       isNew
         ? Effect.logWarning(
-            "A provider is exhausted: its quota is used up, or a payment is due. For some time the provider is not asked, and URLs get PROVIDER_ERROR, unless another provider answers. To continue at once, pay or buy more, and restart the service.",
+            "A provider is exhausted: its quota or its ceiling is used up, or a payment is due. For some time the provider is not asked, and URLs get PROVIDER_ERROR, unless another provider answers. To continue at once, pay or buy more or raise the ceiling, and restart the service.",
             message,
           )
         : Effect.void,
@@ -124,10 +126,12 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
   }
 
   const failed = (error: ProviderError, targets: number, now: number, isTrial: boolean) => {
-    if (isRefusal.has(error.reason)) refusals.times.push(now)
+    const isUnsent = error.isUnsent === true
+    if (isRefusal.has(error.reason) && !isUnsent) refusals.times.push(now)
     // A call that began before the provider was exhausted says nothing new.
     if (isExhausted && !isTrial) return Effect.void
     if (error.reason === "Exhausted") return exhausted(error, now)
+    if (isUnsent) return Effect.void
     // One target of the call may be at fault. The calls for its halves find that out.
     if (error.reason !== "Rejected" || targets === 1) failures += 1
     const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))

@@ -1,7 +1,7 @@
 /**
  * Puts the decorators around the vendors, in the only order that works:
  *
- *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( vendor )))), … )
+ *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( Purchased( vendor ))))), … )
  *
  * - `Fallback` is outermost, because each vendor has its own cache and its own queue.
  * - `Cached.readThrough` is outside the queue, so a cache hit neither waits in the queue nor counts
@@ -12,8 +12,9 @@
  * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them.
  *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
  *   The queue looks into the cache once more before it takes a target.
- * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The
- *   result of a retried call is saved once.
+ * - `Resilient` has a timeout for one call, without the time in the queue. The result of a retried
+ *   call is saved once.
+ * - `Purchased` is innermost, because each attempt of a call may be billed.
  *
  * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add the vendor's name and settings to
  * `Settings.ts`, and build the vendor in `cli/Providers.ts`. The compiler then reports the other
@@ -31,6 +32,7 @@ import * as Cached from "./Cached.ts"
 import * as Coalesced from "./Coalesced.ts"
 import * as Fallback from "./Fallback.ts"
 import { Limit } from "./Limit.ts"
+import * as Purchased from "./Purchased.ts"
 import * as Resilient from "./Resilient.ts"
 import * as Alarms from "../time/Alarms.ts"
 
@@ -45,6 +47,8 @@ export interface Options {
   readonly unknownTtl?: Duration.DurationInput
   /** A `ttl` of zero turns the cache off. */
   readonly cache: Cached.Options
+  /** What the operator allows the vendor of this name to cost. Default: no ceiling and no price. */
+  readonly purchases?: (provider: string) => Purchased.Options
 }
 
 /** A fallback chain. The providers are asked in the given order. */
@@ -73,7 +77,8 @@ export const decorated = <E, R>(
     const alarms = yield* Alarms.make
     const blame = new Blame(resilience.refusals.max, unknownTtl)
     const shared = { blame, limit: new Limit(concurrency) }
-    const resilient = Resilient.make(provider, { ...resilience, timeout, alarms, ...shared })
+    const purchased = yield* Purchased.make(provider, options.purchases?.(provider.name))
+    const resilient = Resilient.make(purchased, { ...resilience, timeout, alarms, ...shared })
     const queue = { ...queueing, ...shared, recall }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))

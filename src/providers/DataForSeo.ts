@@ -19,6 +19,7 @@ import * as TypeGuard from "../schema/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
+import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -61,7 +62,8 @@ export const layer = ({
     const response = yield* http.send({ url: `${url}/${path}`, json })
     // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
     yield* verify(response, response.json)
-    const { tasks } = yield* http.decode(response, decodeBody, fields)
+    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
+    ;(yield* Bill).addCost(cost)
     const [first] = tasks
     if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
     yield* verify(response, Option.some(first))
@@ -121,14 +123,16 @@ interface Figures {
   readonly misfit: string | undefined
 }
 
-const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Figures>> =>
-  Effect.as(
-    Effect.logWarning(
+const withoutSpamScores = ({ message, reason }: ProviderError) =>
+  Effect.gen(function* () {
+    // The vendor may have billed an answer that cannot be read.
+    if (reason === "Malformed") (yield* Bill).sent()
+    yield* Effect.logWarning(
       "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
-      error.message,
-    ),
-    Option.none(),
-  )
+      message,
+    )
+    return Option.none<Figures>()
+  })
 
 // Returns the figures in the vendor's items. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
@@ -181,6 +185,8 @@ type Result = typeof Result.Type
 
 const Body = Schema.Struct({
   ...Status,
+  /** Of all tasks, in USD. */
+  cost: Schema.optional(Schema.Unknown),
   tasks: Schema.optionalWith(
     Schema.Array(
       Schema.Struct({

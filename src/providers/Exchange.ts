@@ -35,7 +35,7 @@ export class TooLarge extends Data.TaggedError("TooLarge") {}
 export const maxResponseBytes = 2 * 1024 * 1024
 
 /** Sends a request. Succeeds with any HTTP status. Interruption closes the connection. */
-type Send = (request: HttpRequest) => Effect.Effect<HttpResponse, Broken | TooLarge>
+export type Send = (request: HttpRequest) => Effect.Effect<HttpResponse, Broken | TooLarge>
 
 /** Sends the requests to vendors over HTTP by default. A simulation provides another `send`. */
 export class Exchange extends Context.Reference<Exchange>()("authority/providers/Exchange", {

@@ -27,6 +27,7 @@ import {
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../time/TimeSpan.ts"
+import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -74,6 +75,8 @@ export const layer = (options: {
     // another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
+    // An error is not a row.
+    ;(yield* Bill).addRows(results.results_by_site.length)
     const { misfit, outcomes } = outcomesOf(results, new Set(urls), checked, http)
     const absent = providerFailed(
       misfit === undefined

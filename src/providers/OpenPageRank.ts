@@ -18,6 +18,7 @@ import { checkedFrom, type Outcome, type Past, providerFailed } from "../Metrics
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { HistoryWanted } from "../VendorHistory.ts"
+import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -54,6 +55,7 @@ export const layer = (options: {
       "results",
       "invalid",
     ])
+    ;(yield* Bill).addRows(domains.length)
     const { misfit, values } = fitting(results, named)
     const items = new Map(values)
     const refused = new Set(invalid)

@@ -84,10 +84,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       account === several
         ? identity
         : Effect.catchAll(retried(call(targets, account), { deadline, retries })),
-      Effect.tapErrorTag("ProviderError", ({ reason }) =>
+      Effect.tapErrorTag("ProviderError", ({ isUnsent, reason }) =>
         Effect.map(MonotonicClock.now, (now) => {
           const [first, ...others] = targets
-          if (others.length === 0) blame.refused(first.page, reason, account, now)
+          if (others.length === 0 && isUnsent !== true)
+            blame.refused(first.page, reason, account, now)
         }),
       ),
     )
@@ -110,10 +111,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 }
 
 /** Logs a failed call, and says whose fault it is. */
-const blaming = (blame: Blame, account: string, { message, reason }: ProviderError) =>
+const blaming = (blame: Blame, account: string, { isUnsent, message, reason }: ProviderError) =>
   Effect.flatMap(MonotonicClock.now, (now) => {
     // A used-up quota is no account's fault, and the circuit breaker logs it once.
-    if (reason === "Exhausted") return Effect.void
+    if (reason === "Exhausted" || isUnsent === true) return Effect.void
     const warning = Effect.logWarning(
       "A call to the provider failed. If this message repeats, run 'authority doctor'.",
       message,

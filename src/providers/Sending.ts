@@ -57,7 +57,8 @@ export const make = (
   ) =>
     Effect.flatMap(MonotonicClock.now, (now) => {
       failures.count += 1
-      if (batch.length === 1 || !blame.mayBeOfOneTarget(error.reason, now)) {
+      const mayBeOfOneTarget = !error.isUnsent && blame.mayBeOfOneTarget(error.reason, now)
+      if (batch.length === 1 || !mayBeOfOneTarget) {
         return Effect.sync(() => tickets.answerAll(batch, failureOf(error)))
       }
       const halves = Arr.chunksOf(batch, Math.ceil(batch.length / 2))

@@ -14,11 +14,13 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
+import { longestPauseMs } from "../Purchases.ts"
 import { misfit as misfitOf, missingField } from "../schema/misfit.ts"
 import * as Secrets from "../text/Secrets.ts"
 import { retryAfterMs } from "../time/retryAfter.ts"
 import { printable } from "../text/printable.ts"
 import * as AnswerChanges from "./AnswerChanges.ts"
+import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
 import * as Exchange from "./Exchange.ts"
 
@@ -146,7 +148,9 @@ export const make = (options: {
       `${options.provider} ${method}`,
       { kind: "client", captureStackTrace: false, attributes },
       (span) =>
-        Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }).pipe(
+        billed(
+          Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }),
+        ).pipe(
           Effect.catchTags({
             Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
             TooLarge: () => error("Malformed", tooLarge),
@@ -193,6 +197,31 @@ export const make = (options: {
 /** Makes the value of an `authorization` header from `NAME:PASSWORD`. */
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Secrets.basicOf(credentials)}`)
+
+/**
+ * Notes on the bill whether the vendor may have billed a request. An answer shows what it billed,
+ * unless it is a 502 or 504, which a proxy gives for the vendor.
+ */
+const billed = (
+  sending: ReturnType<Exchange.Send>,
+): Effect.Effect<Exchange.HttpResponse, Exchange.Broken | Exchange.TooLarge> =>
+  Effect.flatMap(Bill, (bill) => {
+    bill.sent()
+    return Effect.tapBoth(sending, {
+      onSuccess: ({ status }) =>
+        Effect.sync(() => {
+          if (status !== 502 && status !== 504) bill.settled()
+        }),
+      onFailure: (error) =>
+        Effect.sync(() => {
+          if (error._tag === "Broken" && neverSent.test(codeOf(error.cause))) bill.settled()
+        }),
+    })
+  })
+
+/** The codes of connections that were never made. */
+const neverSent =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|ERR_TLS_\w+|ERR_SSL_\w+|ERR_INVALID_\w+|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED\w*)$/
 
 const tooLarge = `the response is larger than ${Exchange.maxResponseBytes} bytes`
 
@@ -243,7 +272,7 @@ const responseOf = ({
 
 // Upper limits for `Retry-After`, the second one for a used-up quota. Otherwise, a wrong date could
 // block the vendor for years.
-const longestPause = Duration.hours(1)
+const longestPause = Duration.millis(longestPauseMs)
 const longestPeriod = Duration.days(32)
 
 const explain = ({ json, status }: VendorResponse): string => {

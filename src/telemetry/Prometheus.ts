@@ -68,7 +68,7 @@ const circuitGauges = Effect.map(MetricsProvider, ({ circuits = Effect.succeed([
         ) +
         gauge(
           "authority_provider_exhausted",
-          "1 while the provider is not asked because its quota is used up, else 0",
+          "1 while the provider is not asked because its quota or ceiling is used up, else 0",
           all.map(({ isExhausted, provider }) => [{ provider }, isExhausted ? 1 : 0]),
         ),
   ),

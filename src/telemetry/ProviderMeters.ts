@@ -19,6 +19,12 @@ export interface Meters {
   readonly failed: Readonly<Record<FailureCause, (count: number) => void>>
   readonly changedFields: Readonly<Record<Change, (count: number) => void>>
   readonly waiting: (count: number) => void
+  readonly rowsBought: (count: number) => void
+  /** In the vendor's currency. */
+  readonly cost: (amount: number) => void
+  readonly unknownCalls: (count: number) => void
+  /** Sets a gauge. */
+  readonly ceilingRowsLeft: (count: number) => void
 }
 
 /** How a field of a vendor's answers differs from the documentation. */
@@ -68,6 +74,15 @@ export const make = (provider: string): Meters => {
     },
     changedFields: { missing: changed("missing"), new: changed("new") },
     waiting: gauge("waiting", "targets that wait to be sent"),
+    rowsBought: counter("rows_bought", "rows that the vendor billed, by its answers"),
+    cost: counter("cost", "cost of the calls in the vendor's currency"),
+    unknownCalls: counter(
+      "unknown_calls",
+      "calls that the vendor may have billed without an answer",
+    ),
+    // Made when there is a ceiling, so that other vendors have no such gauge.
+    ceilingRowsLeft: (count) =>
+      gauge("ceiling_rows_left", "rows that the ceiling left at the latest call")(count),
   }
 }
 
