@@ -34,6 +34,24 @@ export interface Observation {
   readonly ofVendor: boolean
 }
 
+/**
+ * Says which process buys the figures of which pages, so that no other process buys them meanwhile.
+ * Every method may die with StoreFailure.
+ */
+export interface Claims {
+  /**
+   * Claims pages for `leaseMs` milliseconds, and extends the claims that this process already has.
+   * Returns the pages that are claimed. Other processes have claimed the rest.
+   */
+  readonly take: (
+    provider: string,
+    pages: NonEmptyReadonlyArray<string>,
+    leaseMs: number,
+  ) => Effect.Effect<ReadonlyArray<string>>
+  /** Ends this process's claims of pages whose figures it does not store. */
+  readonly release: (provider: string, pages: ReadonlyArray<string>) => Effect.Effect<void>
+}
+
 /** Every method may die with StoreFailure. */
 export class MetricsCache extends Context.Tag("authority/MetricsCache")<
   MetricsCache,
@@ -46,7 +64,8 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
     ) => Effect.Effect<ReadonlyArray<Figures>>
     /**
      * Stores figures and replaces older ones of the same pages. Replaced figures that differ become
-     * observations, and so does the `history` of the figures.
+     * observations, and so does the `history` of the figures. Ends this process's claims of the
+     * pages in the same commit.
      */
     readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void>
     /**
@@ -58,9 +77,11 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
       range: { readonly since: number; readonly limit: number },
     ) => Effect.Effect<ReadonlyArray<Observation>>
     /**
-     * Deletes the figures fetched at or before `until`, and the observations stored at or before
-     * it, in epoch milliseconds.
+     * Deletes the figures fetched at or before `until`, the observations stored at or before it, in
+     * epoch milliseconds, and the claims whose lease has ended.
      */
     readonly sweep: (until: number) => Effect.Effect<void>
+    /** Absent in a store that processes do not share. */
+    readonly claims?: Claims | undefined
   }
 >() {}

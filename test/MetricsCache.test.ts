@@ -2,11 +2,14 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
+import { ClaimTime } from "../src/sql/claims.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
 import * as Postgres from "../src/sql/Postgres.ts"
 import { databases, migrated, temporaryDatabase, untilAnotherWaits } from "./support/Stores.ts"
@@ -147,6 +150,137 @@ for (const [name, layer] of stores) {
     )
   })
 }
+
+/** Two processes on one database, whose clock is `now`; by default, the clock of the database. */
+const twoProcesses = (now?: () => number) =>
+  Effect.forEach([1, 2], () => Layer.build(SqlMetricsCache.layer)).pipe(
+    now === undefined ? identity : Effect.provideService(ClaimTime, () => () => String(now())),
+    Effect.flatMap((contexts) =>
+      Effect.forEach(contexts, (context) => {
+        const { claims, ...cache } = Context.get(context, MetricsCache)
+        return claims === undefined
+          ? Effect.dieMessage("no claims")
+          : Effect.succeed({ ...cache, claims })
+      }),
+    ),
+    Effect.map(([one, other]) => {
+      assert(one !== undefined && other !== undefined)
+      return { one, other }
+    }),
+  )
+
+const [a, b, c] = ["example.com/a", "example.com/b", "example.com/c"] as const
+
+for (const [name, database] of databases) {
+  describe(`the claims of two processes in ${name}`, () => {
+    it.scoped("a page that a process has claimed is its own until its figures are stored", () =>
+      Effect.gen(function* () {
+        const { one, other } = yield* twoProcesses(() => 1000)
+        assert.deepStrictEqual((yield* one.claims.take("moz", [b, a], 10)).toSorted(), [a, b])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b, c], 10), [c])
+        assert.deepStrictEqual(yield* other.claims.take("dataforseo", [a], 10), [a])
+        yield* other.put([figures(b, 5)])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [])
+        yield* one.put([figures(a, 5)])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [a])
+        assert.lengthOf(yield* other.get("moz", [a], 0), 1)
+      }).pipe(Effect.provide(database)),
+    )
+
+    it.scoped("a process releases only its own claims", () =>
+      Effect.gen(function* () {
+        const { one, other } = yield* twoProcesses(() => 1000)
+        yield* one.claims.take("moz", [a, b], 10)
+        yield* other.claims.release("moz", [a, b])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [])
+        yield* one.claims.release("moz", [b, c])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [b])
+      }).pipe(Effect.provide(database)),
+    )
+
+    it.scoped("a claim ends with its lease, which its process can extend", () =>
+      Effect.gen(function* () {
+        let now = 1000
+        const { one, other } = yield* twoProcesses(() => now)
+        yield* one.claims.take("moz", [a, b], 10)
+        now = 1009
+        assert.deepStrictEqual(yield* one.claims.take("moz", [a], 10), [a])
+        assert.deepStrictEqual(yield* other.claims.take("moz", [b], 10), [])
+        now = 1010
+        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [b])
+        assert.deepStrictEqual(yield* one.claims.take("moz", [b], 10), [])
+        yield* one.sweep(0)
+        now = 1019
+        yield* one.sweep(0)
+        const sql = yield* SqlClient.SqlClient
+        assert.deepStrictEqual(yield* sql`SELECT page FROM claims WHERE provider = 'moz'`, [
+          { page: b },
+        ])
+      }).pipe(Effect.provide(database)),
+    )
+  })
+}
+
+describe("claims in PostgreSQL", () => {
+  const database = Layer.unwrapEffect(
+    Effect.map(temporaryDatabase, (url) => migrated(Postgres.layer(url))),
+  )
+
+  it.scopedLive("the clock of the database ends a lease", () =>
+    Effect.gen(function* () {
+      const { one, other } = yield* twoProcesses()
+      yield* one.claims.take("moz", [a], 60_000)
+      yield* one.claims.take("moz", [b], 0)
+      assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 0), [b])
+    }).pipe(Effect.provide(database)),
+  )
+
+  it.scopedLive(
+    "processes that claim and release the same pages concurrently never share one",
+    () =>
+      Effect.gen(function* () {
+        const { one, other } = yield* twoProcesses()
+        const pages = Arr.makeBy(30, (i) => `example.com/${i}`)
+        const owners = new Map<string, object>()
+        const claim = (process: typeof one, asked: Arr.NonEmptyReadonlyArray<string>) =>
+          Effect.gen(function* () {
+            const taken = yield* process.claims.take("moz", asked, 60_000)
+            for (const page of taken) {
+              assert(!owners.has(page), `${page} has two owners`)
+              owners.set(page, process)
+            }
+            yield* Effect.yieldNow()
+            for (const page of taken) owners.delete(page)
+            const [first] = taken
+            if (first !== undefined) yield* process.put([figures(first, 1)])
+            yield* process.claims.release("moz", taken.toReversed())
+            return taken.length
+          })
+        const taken = yield* Effect.all(
+          [
+            Effect.replicateEffect(claim(one, pages), 50),
+            Effect.replicateEffect(claim(other, Arr.reverse(pages)), 50),
+          ],
+          { concurrency: "unbounded" },
+        )
+        assert.isAbove(
+          taken.flat().reduce((sum, count) => sum + count),
+          100,
+        )
+      }).pipe(Effect.provide(database)),
+  )
+})
+
+describe("stores that processes do not share", () => {
+  it.scoped("memory and SQLite have no claims", () =>
+    Effect.gen(function* () {
+      for (const [name, layer] of stores) {
+        const { claims } = yield* Effect.provide(MetricsCache, layer)
+        assert.strictEqual(claims === undefined, name !== "PostgreSQL", name)
+      }
+    }),
+  )
+})
 
 describe("a metrics cache in PostgreSQL that two processes use", () => {
   it.scopedLive("two processes can store figures of the same pages concurrently", () =>

@@ -8,8 +8,9 @@ import * as Schema from "effect/Schema"
 import { metricsOf, type Past, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts"
 import * as BulkRows from "./bulkRows.ts"
+import * as ClaimRows from "./claims.ts"
 import * as Failure from "./Failure.ts"
-import { makeRetryAfterDisconnection } from "./retry.ts"
+import { makeRetryAfterDisconnection, retryAfterConflict } from "./retry.ts"
 
 /**
  * Stores metrics in SQL. The table `figures` has the latest figures of each page, which are also its
@@ -25,6 +26,9 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     const { deleteFigures, deleteObservations, find, findObservations } = queriesOf(sql)
     const insertFigures = BulkRows.inserter(sql, figuresTable)
     const insertPast = BulkRows.inserter(sql, pastTable)
+    const rows = yield* ClaimRows.make
+    const committed = <A, E>(effect: Effect.Effect<A, E>) =>
+      sql.withTransaction(effect).pipe(retryAfterConflict, retried, Failure.orDie)
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
@@ -37,12 +41,16 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
       put: Effect.fn("MetricsCache.put")((unsorted) => {
         const figures = Arr.sort(unsorted, byPage)
-        return Effect.all([insertFigures(figures), insertPast(figures.flatMap(pastsOf))]).pipe(
-          // On SQLite, a statement outside a transaction would not wait for the write lock.
-          sql.withTransaction,
-          retried,
-          Effect.asVoid,
-          Failure.orDie,
+        // On SQLite, a statement outside a transaction would not wait for the write lock.
+        return committed(
+          Effect.all(
+            [
+              insertFigures(figures),
+              insertPast(figures.flatMap(pastsOf)),
+              rows === undefined ? Effect.void : rows.end(figures),
+            ],
+            { discard: true },
+          ),
         )
       }),
 
@@ -62,8 +70,18 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
               while: (deleted) => deleted.length === sweepSize,
             }),
           { discard: true },
-        ).pipe(Failure.orDie),
+        ).pipe(
+          Effect.zipRight(rows === undefined ? Effect.void : sql.withTransaction(rows.sweep)),
+          Failure.orDie,
+        ),
       ),
+
+      claims: rows && {
+        take: Effect.fn("MetricsCache.claims.take")((...claim) => committed(rows.take(...claim))),
+        release: Effect.fn("MetricsCache.claims.release")((provider, pages) =>
+          Effect.asVoid(committed(rows.end(pages.map((page) => ({ provider, page }))))),
+        ),
+      },
     })
   }),
 )

@@ -399,6 +399,23 @@ const vendorReadings = Effect.gen(function* () {
   yield* sql`CREATE UNIQUE INDEX vendor_readings_by_day ON vendor_readings (provider, day)`
 })
 
+const claims = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  // The pages whose figures a process is buying.
+  yield* sql`
+    CREATE TABLE claims (
+      provider TEXT NOT NULL,
+      page TEXT NOT NULL,
+      owner TEXT NOT NULL,
+      expires_at BIGINT NOT NULL,
+      PRIMARY KEY (provider, page)
+    ) ${clustered}`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -414,6 +431,7 @@ const migrations = {
   "12_usage": usage,
   "13_purchases": purchases,
   "15_vendor_readings": vendorReadings,
+  "16_claims": claims,
 }
 
 /** The number of the newest migration that this program knows. */

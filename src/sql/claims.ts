@@ -1,0 +1,89 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import { randomUUID } from "node:crypto"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { rowsOf } from "./bulkRows.ts"
+
+/**
+ * Returns the SQL of the present time in epoch milliseconds; undefined for a database without
+ * claims. By default that is SQLite, because only PostgreSQL serves several machines.
+ */
+export class ClaimTime extends Context.Reference<ClaimTime>()("authority/sql/ClaimTime", {
+  defaultValue:
+    () =>
+    (sql: SqlClient.SqlClient): (() => string) | undefined =>
+      sql.onDialectOrElse({ pg: () => () => databaseTime, orElse: () => undefined }),
+}) {}
+
+/** The clock of the database decides, because the clocks of processes differ. */
+const databaseTime = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+interface Page {
+  readonly provider: string
+  readonly page: string
+}
+
+/**
+ * Makes the statements for the claims of a new owner; undefined for a database without claims. They
+ * lock rows in the order of the pages, which prevents deadlocks.
+ */
+export const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const timeOf = (yield* ClaimTime)(sql)
+  if (timeOf === undefined) return undefined
+  const owner = randomUUID()
+  const now = () => sql.literal(timeOf())
+  const inOrder = sql.literal(
+    sql.onDialectOrElse({
+      pg: () => `ORDER BY provider COLLATE "C", page COLLATE "C" FOR UPDATE`,
+      orElse: () => "",
+    }),
+  )
+
+  const insert = SqlSchema.findAll({
+    Request: Schema.Struct({
+      provider: Schema.String,
+      pages: Schema.Array(Schema.String),
+      leaseMs: Schema.Number,
+    }),
+    Result: Schema.Struct({ page: Schema.String }),
+    // SQLite needs the WHERE before an ON CONFLICT. The owner may take its own claim again, because
+    // the answer to its first attempt may be lost.
+    execute: ({ leaseMs, pages, provider }) => sql`
+      INSERT INTO claims (provider, page, owner, expires_at)
+      SELECT ${provider}, value->>0, ${owner}, ${now()} + CAST(${leaseMs} AS BIGINT)
+      FROM ${rowsOf(
+        sql,
+        pages.toSorted().map((page) => [page]),
+      )} WHERE 1 = 1
+      ON CONFLICT (provider, page) DO UPDATE
+      SET owner = excluded.owner, expires_at = excluded.expires_at
+      WHERE claims.expires_at <= ${now()} OR claims.owner = excluded.owner
+      RETURNING page`,
+  })
+
+  return {
+    /** Returns the pages that the owner has claimed now. */
+    take: (provider: string, pages: NonEmptyReadonlyArray<string>, leaseMs: number) =>
+      Effect.map(insert({ provider, pages, leaseMs }), (rows) => rows.map(({ page }) => page)),
+
+    /** Ends the owner's claims of pages. */
+    end: (pages: ReadonlyArray<Page>) => sql`
+      DELETE FROM claims WHERE (provider, page) IN (
+        SELECT provider, page FROM claims
+        WHERE owner = ${owner} AND (provider, page) IN (
+          SELECT value->>0, value->>1
+          FROM ${rowsOf(
+            sql,
+            pages.map(({ page, provider }) => [provider, page]),
+          )}
+        ) ${inOrder}
+      )`,
+
+    /** Deletes the claims of dead processes. */
+    sweep: Effect.suspend(() => sql`DELETE FROM claims WHERE expires_at <= ${now()}`),
+  }
+})
