@@ -41,6 +41,8 @@ export interface Options {
    * long address counts as several pages, as `Lru` says.
    */
   readonly capacity: number
+  /** How long others do not buy what a process was buying when it died; default 12 seconds. */
+  readonly claimLease?: Duration.DurationInput
 }
 
 export interface Cached {
@@ -50,6 +52,19 @@ export interface Cached {
   readonly writeThrough: (inner: Provider) => Provider
   /** Returns the figures of a target that are in memory, if a client that accepts the age gets them. */
   readonly recall: (target: Target, maxAgeMs: number) => Outcome | undefined
+  /** Absent when no other process shares the store. */
+  readonly claims: Claims | undefined
+}
+
+/** Claims of pages, so that replicas buy them once. */
+export interface Claims extends Pick<TolerantStore.Claims, "keep" | "release"> {
+  /**
+   * Claims pages. Returns a function that says for each page, and the greatest age that a client
+   * accepts: another process is buying the page, or has bought it, or this process has to buy it.
+   */
+  readonly take: (
+    pages: Arr.NonEmptyReadonlyArray<string>,
+  ) => Effect.Effect<(page: string, maxAgeMs: number) => Outcome | "busy" | "claimed">
 }
 
 /**
@@ -68,7 +83,10 @@ export const make = (
       clock: yield* Effect.clock,
       memory: makeMemory(options.capacity),
       meters: Meters.make(provider),
-      store: yield* TolerantStore.make(provider, Math.max(ttlMs + staleMs, historyMs)),
+      store: yield* TolerantStore.make(provider, {
+        keptMs: Math.max(ttlMs + staleMs, historyMs),
+        leaseMs: Duration.toMillis(options.claimLease ?? "12 seconds"),
+      }),
       accepted: (maxAgeMs) => Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs)),
       staleMs: staleMs === 0 ? 0 : ttlMs + staleMs,
       wantsHistory: historyMs > 0 && options.hasVendorHistory === true,
@@ -78,7 +96,8 @@ export const make = (
       readThrough: (inner) => readThrough(parts, inner),
       writeThrough: (inner) => writeThrough(parts, provider, inner),
       recall: (target, maxAgeMs) =>
-        memory.recall(target, clock.unsafeCurrentTimeMillis(), accepted(maxAgeMs)),
+        memory.recall(target.page, clock.unsafeCurrentTimeMillis(), accepted(maxAgeMs)),
+      claims: parts.store.claims && claiming(parts, parts.store.claims),
     }
   })
 
@@ -100,7 +119,7 @@ const readThrough = (parts: Parts, inner: Provider): Provider => {
     const [now, maxAgeMs] = [clock.unsafeCurrentTimeMillis(), accepted(Number.POSITIVE_INFINITY)]
     const outcomes: Array<Outcome> = []
     for (const target of targets) {
-      const outcome = memory.recall(target, now, maxAgeMs)
+      const outcome = memory.recall(target.page, now, maxAgeMs)
       if (outcome === undefined) return undefined
       outcomes.push(outcome)
     }
@@ -163,13 +182,39 @@ const writeThrough = (
 const recaller = ({ accepted, memory, store }: Parts) =>
   Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
     const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, accepted(yield* Freshness)]
-    const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
+    const known = targets.map((target) => memory.recall(target.page, now, maxAgeMs))
     const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
     if (!Arr.isNonEmptyArray(pages)) return known
     const figures = yield* store.get(pages, now - maxAgeMs)
     const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
     return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
   })
+
+/**
+ * After the claim, another look into the store: another process may have stored the figures of a
+ * page, and ended its claim, after this process missed them.
+ */
+const claiming = (
+  { accepted, clock, memory, store }: Parts,
+  { keep, release, take }: TolerantStore.Claims,
+): Claims => ({
+  keep,
+  release,
+  take: Effect.fnUntraced(function* (pages) {
+    const claimed = yield* take(pages)
+    const asked = pages.filter((page) => claimed.has(page))
+    const since = clock.unsafeCurrentTimeMillis() - accepted(Number.POSITIVE_INFINITY)
+    const figures = Arr.isNonEmptyArray(asked) ? yield* store.get(asked, since) : []
+    const found = new Map(figures.map((one) => [one.page, one]))
+    return (page, maxAgeMs) => {
+      if (!claimed.has(page)) return "busy"
+      const one = found.get(page)
+      const isFresh =
+        one !== undefined && clock.unsafeCurrentTimeMillis() - one.fetchedAt < accepted(maxAgeMs)
+      return isFresh ? memory.learn(one) : "claimed"
+    }
+  }),
+})
 
 /**
  * Finds the domains of which the store has no figures, however old. A vendor's history is that of a
@@ -229,7 +274,7 @@ type Memory = ReturnType<typeof makeMemory>
 const makeMemory = (capacity: number) => {
   const memory = new Lru<{ readonly outcome: Outcome; readonly fetchedAt: number }>(capacity)
   return {
-    recall: ({ page }: Target, now: number, maxAgeMs: number): Outcome | undefined => {
+    recall: (page: string, now: number, maxAgeMs: number): Outcome | undefined => {
       const kept = memory.get(page)
       return kept !== undefined && now - kept.fetchedAt < maxAgeMs ? kept.outcome : undefined
     },

@@ -23,7 +23,7 @@ import type * as Cached from "./Cached.ts"
 import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Sending from "./Sending.ts"
-import { Tickets, type WaitingLookup } from "./Tickets.ts"
+import { type Ticket, Tickets, type WaitingLookup } from "./Tickets.ts"
 
 export interface Options {
   /** How long the first target of a call waits for more targets. A full call is sent at once. */
@@ -36,6 +36,8 @@ export interface Options {
   readonly blame: Blame
   /** Returns the figures of a target that another call has fetched by now, as `Cached` does. */
   readonly recall?: Cached.Cached["recall"]
+  /** Claims the targets of a call, so that no other process buys them. Default: claims nothing. */
+  readonly claims?: Cached.Claims | undefined
 }
 
 /**
@@ -49,12 +51,12 @@ export const make = (
   Effect.gen(function* () {
     const meters = Meters.make(inner.name)
     const tickets = new Tickets({ ...options, meters })
-    const queueChanged = yield* dispatching(inner, tickets, options, meters)
+    const alarms = yield* Alarms.make
+    const queueChanged = yield* dispatching(inner, tickets, { ...options, alarms }, meters)
     const leave = (request: WaitingLookup) => {
       tickets.remove(request)
       queueChanged()
     }
-    const alarms = yield* Alarms.make
     yield* Effect.addFinalizer(() => Effect.sync(() => tickets.close()))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
@@ -100,7 +102,7 @@ export const make = (
 const dispatching = Effect.fnUntraced(function* (
   inner: MetricsProvider["Type"],
   tickets: Tickets,
-  options: Options,
+  options: Options & { readonly alarms: Alarms.Alarms },
   meters: Meters.Meters,
 ) {
   const scope = yield* Effect.scope
@@ -108,8 +110,7 @@ const dispatching = Effect.fnUntraced(function* (
   const hasWork = yield* Effect.makeLatch(false)
   const hasFullCall = yield* Effect.makeLatch(false)
   const hasRoom = yield* Effect.makeLatch(true)
-  const { limit } = options
-  const send = Sending.make(inner, { ...options, tickets })
+  const { alarms, limit } = options
 
   const queueChanged = () => {
     meters.waiting(tickets.queued)
@@ -118,6 +119,15 @@ const dispatching = Effect.fnUntraced(function* (
     if (tickets.queued >= batchSize) hasFullCall.unsafeOpen()
     else hasFullCall.unsafeClose()
   }
+
+  const putBackLater = (busy: ReadonlyArray<Ticket>) =>
+    Effect.map(MonotonicClock.now, (now) => {
+      alarms.set(now + busyMs, () => {
+        tickets.putBack(busy)
+        queueChanged()
+      })
+    })
+  const send = Sending.make(inner, { ...options, tickets, putBackLater })
 
   const limitChanged = () => {
     meters.callsInFlight(limit.inFlight, limit.calls)
@@ -166,6 +176,9 @@ const caller = Effect.all({
 }).pipe(
   Effect.map(({ remainingMs, ...caller }) => ({ ...caller, deadline: caller.now + remainingMs })),
 )
+
+/** After this time the queue looks again whether another process still buys a target. */
+const busyMs = 200
 
 /** The owner, in the FairQueue, of all targets that are looked up without an account. */
 const noAccount = ""

@@ -11,7 +11,8 @@
  *   interrupts no call.
  * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them.
  *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
- *   The queue looks into the cache once more before it takes a target.
+ *   The queue looks into the cache once more before it takes a target. On a store that processes
+ *   share, it claims the targets of a call, and leaves out those that another process is buying.
  * - `Resilient` has a timeout for one call, without the time in the queue. The result of a retried
  *   call is saved once.
  * - `Purchased` is innermost, because each attempt of a call may be billed.
@@ -72,21 +73,25 @@ export const decorated = <E, R>(
 ): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
-    const { readThrough, recall, writeThrough } = yield* memoryOf(provider, options)
+    const { readThrough, writeThrough, ...memory } = yield* memoryOf(provider, options)
     const { concurrency, timeout, unknownTtl = "1 hour" } = options
     const alarms = yield* Alarms.make
     const blame = new Blame(resilience.refusals.max, unknownTtl)
     const shared = { blame, limit: new Limit(concurrency) }
     const purchased = yield* Purchased.make(provider, options.purchases?.(provider.name))
     const resilient = Resilient.make(purchased, { ...resilience, timeout, alarms, ...shared })
-    const queue = { ...queueing, ...shared, recall }
+    const queue = { ...queueing, ...shared, ...memory }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
-const memoryOf = ({ hasHistory = false, name }: Provider, { cache }: Options) =>
+const memoryOf = ({ hasHistory = false, name }: Provider, { cache, timeout }: Options) =>
   Duration.isZero(cache.ttl)
-    ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged, recall: () => undefined })
-    : Cached.make(name, { hasVendorHistory: hasHistory, ...cache })
+    ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged })
+    : Cached.make(name, {
+        hasVendorHistory: hasHistory,
+        claimLease: Duration.sum(Duration.decode(timeout), "2 seconds"),
+        ...cache,
+      })
 
 const unchanged = (provider: Provider) => provider
 

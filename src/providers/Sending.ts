@@ -1,6 +1,7 @@
 /**
  * Calls the vendor for tickets and answers them. A failed call for several accounts is repeated for
- * each account alone. A failed call for one account is halved, to find the target at fault.
+ * each account alone. A failed call for one account is halved, to find the target at fault. Where
+ * several processes share a store, a call has only targets that no other process is buying.
  */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
@@ -10,15 +11,73 @@ import { missing, providerFailed } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { type Blame, Caller, several } from "./Blame.ts"
-import { type Batch, broken, type Tickets } from "./Tickets.ts"
+import type * as Cached from "./Cached.ts"
+import { type Batch, broken, type Ticket, type Tickets } from "./Tickets.ts"
 
 /** Calls the vendor for a batch of the accounts `owners`. Answers each ticket, or puts it back. */
 export type Send = (batch: Batch, owners: ReadonlySet<string>) => Effect.Effect<void>
 
-export const make = (
-  inner: MetricsProvider["Type"],
-  { blame, tickets }: { readonly blame: Blame; readonly tickets: Tickets },
-): Send => {
+export interface Options {
+  readonly blame: Blame
+  readonly tickets: Tickets
+  readonly claims?: Cached.Claims | undefined
+  /** Puts tickets that another process is buying into the queue again, after a while. */
+  readonly putBackLater: (busy: ReadonlyArray<Ticket>) => Effect.Effect<void>
+}
+
+export const make = (inner: MetricsProvider["Type"], options: Options): Send => {
+  const { claims, tickets } = options
+  const buy = buying(inner, options)
+  const putBack = (rest: ReadonlyArray<Ticket>) => tickets.putBack(rest)
+  if (claims === undefined) return (batch, owners) => Effect.map(buy(batch, owners), putBack)
+  const take = taking(claims, options)
+  return (batch, owners) =>
+    Effect.flatMap(take(batch), (claimed) => {
+      const pages = pagesOf(claimed)
+      if (!Arr.isNonEmptyReadonlyArray(claimed)) return Effect.void
+      return buy(claimed, ownersOf(claimed, owners)).pipe(
+        claims.keep(pages),
+        Effect.ensuring(claims.release(pages)),
+        Effect.map(putBack),
+      )
+    })
+}
+
+/** Returns the tickets that this process has to buy. Answers the others, or puts them back. */
+const taking = (claims: Cached.Claims, { putBackLater, tickets }: Options) =>
+  Effect.fnUntraced(function* (batch: Batch) {
+    const verdict = yield* claims.take(Arr.map(batch, ({ target }) => target.page))
+    const busy: Array<Ticket> = []
+    const claimed: Array<Ticket> = []
+    const known: Array<Ticket> = []
+    for (const ticket of batch) {
+      const ages = ticket.waiting.map(({ request }) => request.maxAgeMs)
+      const outcome = verdict(ticket.target.page, Math.min(...ages))
+      if (outcome === "busy") busy.push(ticket)
+      else if (outcome === "claimed" && ages.length > 0) claimed.push(ticket)
+      else {
+        // Without a waiting request, the ticket is forgotten.
+        tickets.answer(ticket, outcome === "claimed" ? missing : outcome)
+        known.push(ticket)
+      }
+    }
+    if (busy.length > 0) yield* putBackLater(busy)
+    yield* claims.release(pagesOf(known))
+    return claimed
+  })
+
+/** The owners that wait for one of the tickets. */
+const ownersOf = (claimed: Batch, owners: ReadonlySet<string>): ReadonlySet<string> => {
+  const waiting = new Set(
+    claimed.flatMap((ticket) => ticket.waiting.map(({ request }) => request.account)),
+  )
+  return new Set(Array.from(owners).filter((owner) => waiting.has(owner)))
+}
+
+const pagesOf = (tickets: ReadonlyArray<Ticket>) => tickets.map(({ target }) => target.page)
+
+/** Calls the vendor. Returns the tickets that have to be asked for again, in other calls. */
+const buying = (inner: MetricsProvider["Type"], { blame, tickets }: Options) => {
   const call = (batch: Batch, account: string) =>
     Effect.flatMap(MonotonicClock.now, (now) =>
       inner.lookup(Arr.map(batch, ({ target }) => target)).pipe(
@@ -65,26 +124,33 @@ export const make = (
       return Effect.forEach(halves, (half) => ask(half, account, failures), { discard: true })
     })
 
-  return (batch, owners) => {
+  const askForSeveral = (batch: Batch, owners: ReadonlySet<string>) =>
+    call(batch, several).pipe(
+      Effect.as(none),
+      Effect.catchAll((error) =>
+        Effect.map(MonotonicClock.now, (now) => {
+          if (error.reason === "Exhausted") {
+            tickets.answerAll(batch, failureOf(error))
+            return none
+          }
+          blame.separate(owners, now)
+          return batch
+        }),
+      ),
+    )
+
+  return (batch: Batch, owners: ReadonlySet<string>): Effect.Effect<ReadonlyArray<Ticket>> => {
     const [account = several] = owners
     const asking =
-      owners.size === 1
-        ? ask(batch, account)
-        : Effect.catchAll(call(batch, several), (error) =>
-            Effect.map(MonotonicClock.now, (now) => {
-              if (error.reason === "Exhausted") {
-                return tickets.answerAll(batch, failureOf(error))
-              }
-              blame.separate(owners, now)
-              tickets.putBack(batch)
-            }),
-          )
+      owners.size === 1 ? Effect.as(ask(batch, account), none) : askForSeveral(batch, owners)
     return Effect.catchAllCause(asking, (cause) => {
       tickets.answerAll(batch, broken)
-      return logBug(cause)
+      return Effect.as(logBug(cause), none)
     })
   }
 }
+
+const none: ReadonlyArray<Ticket> = []
 
 const logBug = (cause: Cause.Cause<never>) =>
   Effect.logError(

@@ -118,13 +118,13 @@ export class Tickets {
     return { ...taken, end: () => apart.forEach((owner) => this.busy.delete(owner)) }
   }
 
-  putBack(batch: Batch): void {
+  /** Puts tickets into the queue again. Forgets those that no request waits for. */
+  putBack(batch: ReadonlyArray<Ticket>): void {
     for (const ticket of batch) {
-      const [place] = ticket.waiting
+      const accounts = new Set(ticket.waiting.map(({ request }) => request.account))
+      const offered = Array.from(accounts, (account) => this.queue.offer(account, ticket))
       ticket.isSent = false
-      if (place === undefined || !this.queue.offer(place.request.account, ticket)) {
-        this.answer(ticket, crowded)
-      }
+      if (!offered.includes(true)) this.answer(ticket, crowded)
     }
   }
 

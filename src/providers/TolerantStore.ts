@@ -26,20 +26,43 @@ export interface TolerantStore {
    * nothing when the page's address is too long, or when the queue is full.
    */
   readonly put: (figures: Figures) => void
+  /** Absent when no other process shares the store. */
+  readonly claims: Claims | undefined
 }
 
-/**
- * Makes the store, which deletes what is older than `keptMs`. When the scope closes, writes the
- * queued figures.
- */
+/** The claims of the pages that this process buys, so that no other process buys them too. */
+export interface Claims {
+  /**
+   * Returns the pages that this process may buy. Others are buying the rest, or their figures are
+   * on the way to the store. When the store fails, this process may buy all: better a page that
+   * is bought twice than no answer.
+   */
+  readonly take: (pages: Arr.NonEmptyReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
+  /** Extends the claims of pages while the effect runs. */
+  readonly keep: (
+    pages: ReadonlyArray<string>,
+  ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Ends the claims of pages, but for those whose figures are on the way to the store. */
+  readonly release: (pages: ReadonlyArray<string>) => Effect.Effect<void>
+}
+
+export interface Options {
+  /** The store deletes what is older, in milliseconds. */
+  readonly keptMs: number
+  /** How long a claim lasts when its process dies, in milliseconds. */
+  readonly leaseMs: number
+}
+
+/** Makes the store. When the scope closes, writes the queued figures. */
 export const make = (
   provider: string,
-  keptMs: number,
+  { keptMs, leaseMs }: Options,
 ): Effect.Effect<TolerantStore, never, MetricsCache | Scope.Scope> =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
     const orFallback = makeTolerance(yield* Alarms.make)
     const waiting = new Map<string, Figures>()
+    const claims = claimsOf(cache.claims, { provider, leaseMs, orFallback })
     const hasWaiting = yield* Effect.makeLatch(false)
 
     const write = Effect.suspend(() => {
@@ -49,18 +72,16 @@ export const make = (
       // Other work runs between two writes, because a write to SQLite blocks the process.
       return Effect.forEach(
         inPuts(figures),
-        (some) => Effect.zipRight(orFallback(cache.put(some), undefined), Effect.sleep(0)),
+        (some) =>
+          orFallback(cache.put(some), undefined).pipe(
+            Effect.zipRight(Effect.sync(() => claims?.stored(some))),
+            Effect.zipRight(Effect.sleep(0)),
+          ),
         { discard: true },
       )
     })
 
-    // The daemon can time out. A write in the finalizer itself could not, because a finalizer
-    // cannot be interrupted.
-    const flush = Effect.interruptible(write).pipe(
-      Effect.forkDaemon,
-      Effect.flatMap(Fiber.join),
-      Effect.uninterruptible,
-    )
+    const flush = inDaemon(write)
 
     const isSteady = SteadyClock.make()
     const sweep = Effect.flatMap(
@@ -70,7 +91,7 @@ export const make = (
 
     yield* Effect.addFinalizer(() => flush)
     yield* hasWaiting.await.pipe(
-      Effect.zipRight(Effect.delay(flush, writeDelay)),
+      Effect.zipRight(Effect.delay(flush, claims === undefined ? writeDelay : sharedWriteDelay)),
       Effect.forever,
       Effect.forkScoped,
     )
@@ -84,9 +105,78 @@ export const make = (
         const isBusy = waiting.size >= maxWaitingHistories
         waiting.set(figures.page, isBusy ? { ...figures, history: undefined } : figures)
         hasWaiting.unsafeOpen()
+        claims?.storing(figures.page)
       },
+      claims,
     }
   })
+
+// The daemon can time out. A finalizer itself could not, because it cannot be interrupted.
+const inDaemon = (effect: Effect.Effect<void>) =>
+  Effect.interruptible(effect).pipe(
+    Effect.forkDaemon,
+    Effect.flatMap(Fiber.join),
+    Effect.uninterruptible,
+  )
+
+interface ClaimOptions {
+  readonly provider: string
+  readonly leaseMs: number
+  readonly orFallback: ReturnType<typeof makeTolerance>
+}
+
+const claimsOf = (
+  claims: MetricsCache["Type"]["claims"],
+  { leaseMs, orFallback, provider }: ClaimOptions,
+) => {
+  if (claims === undefined) return undefined
+  /** This process's claims: of pages that it buys, and of bought pages that are not yet stored. */
+  const own = new Map<string, "buying" | "storing">()
+  const bought = (pages: ReadonlyArray<string>) =>
+    pages.filter((page) => own.get(page) === "buying")
+
+  const extend = (pages: ReadonlyArray<string>) =>
+    Effect.suspend(() => {
+      const some = bought(pages)
+      return Arr.isNonEmptyReadonlyArray(some)
+        ? orFallback(claims.take(provider, some, leaseMs), [])
+        : Effect.void
+    })
+
+  return {
+    take: (pages: ReadonlyArray<string>) => {
+      const [long, others] = Arr.partition(pages, (page) => page.length <= maxPageLength)
+      const free = others.filter((page) => !own.has(page))
+      if (!Arr.isNonEmptyArray(free)) return Effect.succeed(new Set(long))
+      const taken = Effect.map(claims.take(provider, free, leaseMs), (taken) => {
+        for (const page of taken) own.set(page, "buying")
+        return taken
+      })
+      return Effect.map(orFallback(taken, free), (taken) => new Set([...long, ...taken]))
+    },
+
+    keep:
+      (pages: ReadonlyArray<string>) =>
+      <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+        Effect.raceFirst(effect, Effect.forever(Effect.delay(extend(pages), leaseMs / 3))),
+
+    release: (pages: ReadonlyArray<string>) =>
+      Effect.suspend(() => {
+        const ended = bought(pages)
+        if (ended.length === 0) return Effect.void
+        return orFallback(claims.release(provider, ended), undefined).pipe(
+          Effect.zipRight(Effect.sync(() => ended.forEach((page) => own.delete(page)))),
+          inDaemon,
+        )
+      }),
+
+    storing: (page: string) => {
+      if (own.has(page)) own.set(page, "storing")
+    },
+
+    stored: (figures: ReadonlyArray<Figures>) => figures.forEach(({ page }) => own.delete(page)),
+  }
+}
 
 // After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
 const makeTolerance = (alarms: Alarms.Alarms) => {
@@ -118,6 +208,9 @@ const restMs = 5000
 
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
+
+/** The same, where other processes may wait for the figures. */
+const sharedWriteDelay = Duration.millis(10)
 
 /** Divides figures into the writes of the store, by the length of the addresses in their rows. */
 const inPuts = (figures: ReadonlyArray<Figures>) => {
