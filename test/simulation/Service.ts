@@ -40,11 +40,13 @@ import { RequestId } from "../../src/RequestId.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import { ClaimTime } from "../../src/sql/claims.ts"
 import { NextTurn } from "../../src/sql/GroupCommit.ts"
 import * as Heartbeat from "../../src/sql/Heartbeat.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
 import type { Faults } from "./Faults.ts"
 import * as Store from "./FaultyStore.ts"
+import type { Purchases } from "./Purchases.ts"
 import * as Vendor from "./Vendor.ts"
 import type { VendorWatch } from "./VendorWatch.ts"
 import { never, type Process, type World } from "./World.ts"
@@ -105,6 +107,7 @@ interface Life {
 export interface Options {
   readonly world: World
   readonly faults: Faults
+  readonly purchases: Purchases
   readonly file: string
   /** Runs what belongs to no replica: the network, the clients, and the restarts of replicas. */
   readonly outside: Process
@@ -207,7 +210,7 @@ export class Replica {
   }
 
   private start(): void {
-    const { faults, file, outage, problem, world } = this.options
+    const { faults, file, outage, problem, purchases, world } = this.options
     this.lives++
     const process = world.process(`${this.name}.${this.lives}`)
     this.current = process
@@ -218,7 +221,7 @@ export class Replica {
       Effect.runSync(Scope.close(fileScope, Exit.void))
     }
     const requestTimeoutMs = timeoutMs
-    const vendors = Vendor.make({ world, process, faults, requestTimeoutMs, problem })
+    const vendors = Vendor.make({ world, process, faults, purchases, requestTimeoutMs, problem })
 
     const main = Effect.gen(this, function* () {
       const store = yield* Layer.buildWithScope(Store.layer(file), fileScope)
@@ -247,6 +250,7 @@ export class Replica {
       return yield* never
     }).pipe(
       Effect.scoped,
+      Effect.provideService(ClaimTime, () => () => String(world.now)),
       Effect.provideService(NextTurn, { run: process.nextTurn }),
       Effect.provideService(ReconnectLimit, { limit: Duration.millis(timeoutMs + 10_000) }),
       Effect.provideService(Exchange, vendors.exchange),

@@ -16,10 +16,18 @@ import { type Event, Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import { leaseMs, Replica } from "./Service.ts"
 import type { Outage } from "./FaultyStore.ts"
+import { Purchases } from "./Purchases.ts"
 import type { Template } from "./Template.ts"
+import { knownMsOf } from "./Vendor.ts"
 import * as Workload from "./Workload.ts"
 import { Witness } from "./Witness.ts"
 import { Stuck, World } from "./World.ts"
+
+/**
+ * How long after trouble a replica may buy what another one buys: the store rests after a failure,
+ * and a call may take all the time of a request.
+ */
+const excusedMs = 12_000
 
 export interface Options {
   /** Keeps the notes of everything that happens, to print them. */
@@ -54,12 +62,15 @@ export const simulate = (template: Template, seed: number, options: Options = {}
   }
   const faults = new Faults(world, lengthMs)
   const witness = new Witness(world, faults, problem)
+  const knownMs = knownMsOf(world)
+  const purchases = new Purchases({ world, faults, knownMs, excusedMs, problem })
   const outside = world.process("clients")
   const file = template.copy()
   let outage: Outage | undefined
   const replicaOptions = {
     world,
     faults,
+    purchases,
     file,
     outside,
     problem,
@@ -130,6 +141,8 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     )
     // A slow statement or COMMIT that began before may last longer than the answers took.
     yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
+    // Long enough ago, trouble excuses no purchase in the calm.
+    if (others.length > 0) yield* Effect.sleep(faults.troubleAt + excusedMs + 1 - world.now)
     yield* calm({ world, witness, replicas, template, problem })
   })
 

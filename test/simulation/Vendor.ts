@@ -17,6 +17,7 @@ import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import type { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
+import type { Purchases } from "./Purchases.ts"
 import { Random } from "./Random.ts"
 import { type Call, CurrentCall, VendorWatch } from "./VendorWatch.ts"
 import { never, type Process, type World } from "./World.ts"
@@ -39,6 +40,12 @@ export const settingsOf = ({ seed }: World) => {
     /** In some worlds, clients name the greatest age of figures that they accept. */
     hasMaxAge: random.chance(0.3),
   }
+}
+
+/** How long figures must not be bought anew, in milliseconds. */
+export const knownMsOf = (world: World) => {
+  const { hasMaxAge, minAgeMs, ttlMs } = settingsOf(world)
+  return hasMaxAge ? minAgeMs : ttlMs
 }
 
 /** The number of vendors in the chain. */
@@ -100,24 +107,22 @@ export interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults
+  readonly purchases: Purchases
   readonly requestTimeoutMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
 }
 
 /** The vendors as one process sees them. */
-export const make = ({ faults, problem, process, requestTimeoutMs, world }: Options) => {
+export const make = (options: Options) => {
+  const { faults, process, world } = options
   const { name } = process
   const random = new Random(world.seed, 202 + name.length)
-  const { callTimeoutMs, hasMaxAge, minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(world)
+  const { callTimeoutMs, minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(world)
   const watch = new VendorWatch({
-    world,
-    process,
-    faults,
+    ...options,
     callTimeoutMs,
-    requestTimeoutMs,
-    knownMs: hasMaxAge ? minAgeMs : ttlMs,
-    problem,
+    knownMs: knownMsOf(world),
   })
   let refusals = 0
 
@@ -218,7 +223,7 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
       return failure ?? (url === mozUrl ? answerMoz(call, body) : answerOpenPageRank(call, body))
     })
 
-  const options = {
+  const decorators = {
     timeout: callTimeoutMs,
     concurrency: 2,
     cache: {
@@ -229,7 +234,7 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
     },
   }
   const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
-    watch.lookups(Composed.decorated(watch.vendor(vendor), options))
+    watch.lookups(Composed.decorated(watch.vendor(vendor), decorators))
   const provider = Composed.chain([
     watched(Moz.layer({ url: mozUrl, token: secret })),
     watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })),

@@ -19,10 +19,15 @@ import type { Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
+import type { Purchases } from "./Purchases.ts"
 import type { Process, World } from "./World.ts"
+
+/** The process that makes a call. */
+export type Caller = Pick<Process, "isRunning" | "name">
 
 /** A call to a vendor. All times are milliseconds of `World.now`. */
 export class Call {
+  readonly process: Caller
   readonly provider: string
   readonly startedAt: number
   /** Infinite while the call is in flight. */
@@ -34,7 +39,13 @@ export class Call {
   /** True for each page that the call gave figures for; false for the other pages of the call. */
   readonly pages: Map<string, boolean>
 
-  constructor(provider: string, startedAt: number, targets: ReadonlyArray<Target>) {
+  constructor(
+    process: Caller,
+    provider: string,
+    startedAt: number,
+    targets: ReadonlyArray<Target>,
+  ) {
+    this.process = process
     this.provider = provider
     this.startedAt = startedAt
     this.pages = new Map(targets.map(({ page }) => [page, false]))
@@ -47,11 +58,16 @@ export class Call {
 
 /** The call that a fiber makes. */
 export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/CurrentCall", {
-  defaultValue: (): { readonly call: Call } => ({ call: new Call("", 0, []) }),
+  defaultValue: (): { readonly call: Call } => ({
+    call: new Call({ name: "", isRunning: false }, "", 0, []),
+  }),
 }) {}
 
 /** The longest time between two steps of one fiber. It decides whether a call ends in time. */
 const slackMs = 150
+
+/** How much longer than the timeout of a call a claim lasts. */
+export const claimGraceMs = 2000
 
 /** How long after a vendor's fault lookups may fail unasked, because its circuit is open. */
 const circuitMs = 40_000
@@ -60,6 +76,8 @@ export interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults
+  /** The purchases of all processes. */
+  readonly purchases: Purchases
   /** The timeout of a call. */
   readonly callTimeoutMs: number
   /** The timeout of a request. */
@@ -143,8 +161,9 @@ export class VendorWatch {
   )
 
   private begin(provider: string, targets: NonEmptyReadonlyArray<Target>): Call {
-    const { problem, process, world } = this.options
-    const call = new Call(provider, world.now, targets)
+    const { problem, process, purchases, world } = this.options
+    const call = new Call(process, provider, world.now, targets)
+    purchases.begins(call)
     for (const page of call.pages.keys()) {
       const id = `${provider} ${page}`
       if (this.inFlight.has(id)) problem(`${process.name} buys ${id} twice at once`)
@@ -163,7 +182,7 @@ export class VendorWatch {
     targets: NonEmptyReadonlyArray<Target>,
     exit: Exit.Exit<ReadonlyArray<Outcome>, unknown>,
   ) {
-    const { callTimeoutMs, knownMs, problem, process, world } = this.options
+    const { callTimeoutMs, knownMs, problem, process, purchases, world } = this.options
     call.endedAt = world.now
     const isInTime = call.endedAt <= call.startedAt + callTimeoutMs - slackMs
     const knownUntil = world.now + process.clockAheadMs + knownMs
@@ -172,7 +191,9 @@ export class VendorWatch {
       this.inFlight.delete(id)
       if (Exit.isSuccess(exit) && exit.value[i]?._tag === "Checked") {
         call.pages.set(page, true)
-        if (isInTime) this.known.set(id, knownUntil)
+        if (!isInTime) return
+        this.known.set(id, knownUntil)
+        purchases.gives(call, page)
       } else if (
         !call.hasFault &&
         !call.spoilt.has(page) &&
@@ -187,9 +208,12 @@ export class VendorWatch {
   /** Reports a bug when no fault explains that a lookup failed for a page. */
   private judge(lookup: Lookup, page: string) {
     const { callTimeoutMs, faults, problem, process, requestTimeoutMs, world } = this.options
+    const { purchases } = this.options
     const { deadline, provider, startedAt } = lookup
     if (process.thawedAt >= startedAt) return
-    const isStoreTroubled = faults.troubleAt >= startedAt - requestTimeoutMs
+    // The lookup may have waited for the claim of a process that died in a call.
+    const troubleMs = Math.max(requestTimeoutMs, callTimeoutMs + claimGraceMs)
+    const isStoreTroubled = faults.troubleAt >= startedAt - troubleMs
     const complain = (what: string) =>
       problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
     const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
@@ -206,11 +230,12 @@ export class VendorWatch {
     )
     if (isAnswered) return complain("although a call gave its figures in time")
     const isLate = world.now >= deadline - slackMs
-    // A late lookup has waited for the calls and retries of others, which faults made long. Other
-    // lookups fail unasked while a circuit is open, or because of an earlier refusal.
+    // A late lookup has waited for the calls and retries of others, also of other processes, which
+    // faults made long. Other lookups fail unasked while a circuit is open, or because of an earlier refusal.
     const since = startedAt - (isLate ? requestTimeoutMs : circuitMs)
+    const asked = isLate ? purchases.calls : this.calls
     const mayFailUnasked =
-      (isLate || own.length === 0) && this.calls.some((call) => isOf(call, since) && call.isSpoilt)
+      (isLate || own.length === 0) && asked.some((call) => isOf(call, since) && call.isSpoilt)
     if (!mayFailUnasked && !(isLate && isStoreTroubled)) complain("though nothing was wrong")
   }
 }
