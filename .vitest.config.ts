@@ -82,7 +82,7 @@ export default defineConfig({
       project("program", {
         include: program,
         exclude: stores,
-        globalSetup: [builtPages, builtProgram],
+        globalSetup: [postgres, builtPages, builtProgram],
       }),
       project("browser", {
         include: browser,

@@ -172,14 +172,17 @@ export const statement = (cwd: string, name?: string) =>
 export const verify = (cwd: string, name?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.verify).pipe(inDatabase(cwd, name))
 
-/** Creates the account `acme` with a key in this folder's default database. */
-export const openAccount = (cwd: string, credits: number) =>
+/** Creates the account `acme` with a key. */
+export const newAccount = (credits: number) =>
   Effect.gen(function* () {
     const { id } = yield* (yield* Accounts).create(AccountName.make("acme"))
     yield* (yield* CreditLedger).grant(id, Credits.make(credits), null)
     const { key, record } = yield* (yield* ApiKeys).issue({ account: id })
     return { id: String(record.id), key: Redacted.value(key) }
-  }).pipe(inDatabase(cwd))
+  })
+
+/** Creates the account `acme` with a key in this folder's default database. */
+export const openAccount = (cwd: string, credits: number) => inDatabase(cwd)(newAccount(credits))
 
 /** Starts `authority serve` on a free port and waits until it listens. */
 export const serve = (

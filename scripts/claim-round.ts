@@ -1,0 +1,161 @@
+/**
+ * One round of `scripts/claims.ts`: 800 concurrent requests for 40 new hosts, half of them to each
+ * of two replicas. Counts the rows that the vendor sells.
+ */
+import { randomUUID } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../src/contract/Api.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import type * as FakeVendor from "./support/FakeVendor.ts"
+
+export const hostsOfRound = 40
+const requestsToEach = 400
+
+export interface Replica {
+  readonly url: string
+  /** Ends the process with SIGKILL. */
+  readonly kill: () => Promise<void>
+}
+
+export interface Round {
+  readonly vendor: Vendor
+  readonly apiKey: string
+  /** The replicas, whose calls reach the vendor at the addresses of `settingsOf`. */
+  readonly replicas: readonly [Replica, Replica]
+  /** Kills the second replica while the vendor works on its first call. */
+  readonly isKill?: boolean
+}
+
+export interface Figures {
+  readonly rows: number
+  /** The rows of the calls that the killed replica had in flight. */
+  readonly inFlight: number
+  /** The requests to replicas that were not killed, and that did not get all figures. */
+  readonly failed: number
+  /** The longest time to an answer of such a replica. */
+  readonly slowestMs: number
+}
+
+/** The settings of the replica with this index, so that the vendor tells the replicas apart. */
+export const settingsOf = ({ moz }: Vendor, index: number) =>
+  FakeMoz.settings(`${moz.url}?replica=${index}`)
+
+interface Call {
+  readonly path: string
+  readonly rows: number
+  answeredAt: number
+}
+
+export type Vendor = ReturnType<typeof watched>
+
+/** Makes a vendor answer after 20 to 120 ms, and watches its calls. */
+export const watched = (moz: Effect.Effect.Success<typeof FakeMoz.make>) => {
+  const calls: Array<Call> = []
+  const listeners = new Set<(call: Call) => void>()
+  const slow: FakeVendor.Fault = {
+    name: "a slow answer",
+    apply: (response, reply, { json, url }) => {
+      const call = { path: url, rows: rowsOf(json), answeredAt: Number.POSITIVE_INFINITY }
+      calls.push(call)
+      for (const listener of listeners) listener(call)
+      setTimeout(
+        () => {
+          call.answeredAt = performance.now()
+          response.writeHead(reply.status, { "content-type": "application/json" }).end(reply.body)
+        },
+        20 + Math.random() * 100,
+      )
+    },
+  }
+  moz.always(slow)
+  return { moz, calls, listeners }
+}
+
+const rowsOf = (json: unknown) => decodeQueries(json).params.data.site_queries.length
+
+const decodeQueries = Schema.decodeUnknownSync(
+  Schema.Struct({
+    params: Schema.Struct({
+      data: Schema.Struct({
+        site_queries: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
+      }),
+    }),
+  }),
+)
+
+/** Runs a round. Each request is for one to five of the hosts. */
+export const runRound = async ({
+  apiKey,
+  isKill = false,
+  replicas,
+  vendor,
+}: Round): Promise<Figures> => {
+  const before = vendor.moz.rows()
+  const id = randomUUID()
+  const hostOf = (i: number) => `${i % hostsOfRound}.${id}.example.com`
+  const killing = isKill ? killInCall(vendor, replicas[1]) : undefined
+  const survivors = isKill ? replicas.slice(0, 1) : replicas
+  const answers = await Promise.all(
+    Array.from({ length: requestsToEach }, (_, i) =>
+      replicas.map(async (replica) => {
+        const count = 1 + (i % 5)
+        const urls = Array.from({ length: count }, (_, n) => hostOf(i + n * (1 + (i % 7))))
+        const answer = await ask(replica.url, apiKey, urls)
+        return survivors.includes(replica) ? [answer] : []
+      }),
+    ).flat(),
+  )
+  const all = answers.flat()
+  return {
+    rows: vendor.moz.rows() - before,
+    inFlight: (await killing) ?? 0,
+    failed: all.filter(({ isWhole }) => !isWhole).length,
+    slowestMs: Math.max(...all.map(({ ms }) => ms)),
+  }
+}
+
+const ask = async (url: string, apiKey: string, urls: ReadonlyArray<string>) => {
+  const sentAt = performance.now()
+  const init = {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": apiKey },
+    body: JSON.stringify({ urls }),
+  }
+  let isWhole = false
+  try {
+    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, init)
+    const body = await response.json()
+    isWhole = response.status === 200 && decodeBatch(body).data.successUrls.length === urls.length
+  } catch {
+    // The replica was killed. `failed` counts the request if it was not.
+  }
+  return { isWhole, ms: performance.now() - sentAt }
+}
+
+const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
+
+/** A call that ended so shortly before the kill has perhaps not stored its figures. */
+const storeMs = 300
+
+/** Kills the second replica in its first call. Returns the rows of its calls in flight. */
+const killInCall = async ({ calls, listeners }: Vendor, replica: Replica) => {
+  const before = calls.length
+  const isOfReplica = ({ path, rows }: Call) => path.endsWith("=1") && rows > 0
+  await new Promise<void>((resolve) => {
+    const listener = (call: Call) => {
+      if (!isOfReplica(call)) return
+      listeners.delete(listener)
+      resolve()
+    }
+    listeners.add(listener)
+  })
+  await sleep(Math.random() * 100)
+  const killedAt = performance.now()
+  await replica.kill()
+  return calls
+    .slice(before)
+    .filter((call) => isOfReplica(call) && call.answeredAt > killedAt - storeMs)
+    .reduce((sum, { rows }) => sum + rows, 0)
+}
