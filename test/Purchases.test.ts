@@ -346,6 +346,37 @@ describe("Purchases in PostgreSQL", () => {
     Layer.unwrapEffect(Effect.map(temporaryDatabase, (url) => Postgres.layer(url))),
   )
 
+  it.scopedLive("a process sees the calls of another that commits at the same moment", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [one, other] = [yield* process, yield* process]
+      const request = { provider: "moz", targets: 5, ceiling: 10 }
+      yield* one.open({ ...request, targets: 1 })
+      // Those that wait for this transaction, and those that wait for them.
+      const waiting = sql`
+        WITH waits AS (
+          SELECT DISTINCT pid, pg_blocking_pids(pid) AS blockers FROM pg_locks WHERE NOT granted
+        )
+        SELECT pid FROM waits
+        WHERE pg_backend_pid() = ANY (blockers) OR EXISTS (
+          SELECT 1 FROM waits first
+          WHERE first.pid = ANY (waits.blockers) AND pg_backend_pid() = ANY (first.blockers)
+        )`
+      const both = yield* sql.withTransaction(
+        Effect.gen(function* () {
+          // The first call waits here at its last statement, after it has read the sums.
+          yield* sql`UPDATE purchase_days SET calls = calls`
+          const calls = [one, other].map(({ open }) => Effect.forkDaemon(open(request)))
+          const fibers = yield* Effect.all(calls)
+          yield* Effect.repeat(waiting, { until: (rows) => rows.length === 2 })
+          return fibers
+        }),
+      )
+      const grants = yield* Effect.forEach(both, Fiber.join)
+      assert.deepStrictEqual(grants.map(({ targets }) => targets).sort(), [4, 5])
+    }).pipe(Effect.provide(database)),
+  )
+
   it.scopedLive(
     "an interrupted opening leaves no unknown call, whether it was committed or not",
     () =>

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
@@ -30,6 +31,22 @@ import { start as startServer } from "../support/TestServer.ts"
 
 /** A service with an account that has these credits. Its figures are synthetic. */
 const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: true })
+
+/** What the console says before anything is paid, by name. */
+const planShown = async (page: Page) => {
+  await page.locator(".plan dl").waitFor()
+  const names = await page.locator(".plan dt").allInnerTexts()
+  const texts = await page.locator(".plan dd").allInnerTexts()
+  return Object.fromEntries(names.map((name, i) => [name, texts[i]]))
+}
+
+/** What each row of a list has of the service, whoever asked. */
+const factsOf = (rows: ReadonlyArray<object>) =>
+  rows.map((row) =>
+    Object.entries(row)
+      .filter(([name]) => /^(url|.*Authority|spamScore|reason)$/.test(name))
+      .sort(),
+  )
 
 /** The date so many days ago. */
 const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
@@ -425,13 +442,16 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console reads the same lists in a browser as authority check does",
+    "the console reads the same lists in a browser as authority check does, and names what each costs",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* service()
+        const price = 2
+        const { books, key, url } = yield* startServer({ price, hasSyntheticFigures: true })
         const { act, page } = yield* visit(url, "/console")
+        const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
+        yield* act((page) => useKey(page, key))
         const files = fixtures.filter(({ urls }) => urls.length > 0)
-        for (const { column, content, isWindows1252 = false, urls } of files) {
+        for (const { column, content, isWindows1252 = false, urls, ...fixture } of files) {
           const buffer = Buffer.from(content)
           const from =
             column === undefined
@@ -442,12 +462,40 @@ describe.skipIf(isMissing)("the console", () => {
               .getByLabel("Choose a file")
               .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer }),
           )
-          const duplicates = urls.length - new Set(urls).size
+          const equal = urls.length - new Set(urls).size
           const shown =
             `${urls.length} ${urls.length === 1 ? "address" : "addresses"}${from}` +
-            (duplicates === 0 ? "" : ` · ${duplicates} duplicate`) +
+            (equal === 0 ? "" : ` · ${equal} duplicate`) +
             (isWindows1252 ? " · read as Windows-1252, not UTF-8" : "")
           yield* act(() => page.getByText(shown, { exact: true }).last().waitFor())
+
+          const { duplicates = 0, name, targets } = fixture
+          const before = yield* books
+          yield* act(() => page.getByRole("button", { name: "What does it cost?" }).click())
+          const asked = page.getByRole("group", { name: "Before anything is paid" })
+          yield* act(() => asked.waitFor())
+          assert.deepInclude(
+            yield* act(planShown),
+            {
+              Valid: `${targets + duplicates}`,
+              "Not valid, free": `${urls.length - targets - duplicates}`,
+              "Duplicates, paid once": `${duplicates}`,
+              "This start costs": `at most ${targets * price} credits`,
+              Balance: `${before.available.toLocaleString("en")} credits`,
+            },
+            name,
+          )
+          assert.deepStrictEqual(yield* books, before, name)
+          yield* act(() => asked.getByRole("button", { name: /^(Check|Close)/ }).click())
+          yield* act((page) => heading(page, `Done: ${urls.length} address`))
+          const { text } = yield* act((page) => downloaded(page, "Export all as JSON"))
+          const paid = (yield* books).charged - before.charged
+          assert.strictEqual(paid, targets * price, name)
+          const { outcomes } = yield* Effect.promise(() => client.check(urls))
+          assert.deepStrictEqual(factsOf(JSON.parse(text)), factsOf(outcomes), name)
+          // The next list has some of the same addresses, and would continue this run.
+          yield* act(() => page.getByRole("button", { name: /^Delete the run/ }).click())
+          yield* act(() => page.getByRole("button", { name: "Delete permanently" }).click())
           yield* act(() => page.getByRole("button", { name: "Remove" }).click())
         }
         const unclear = Buffer.from("from,to\na.com,b.com\n")

@@ -292,7 +292,8 @@ describe("the same list", () => {
         const { args, cwd, key, paid, read, url } = yield* service()
         const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
         let before = 0
-        for (const [i, { content, name, targets, urls }] of fixtures.entries()) {
+        for (const [i, fixture] of fixtures.entries()) {
+          const { content, duplicates = 0, name, targets, urls } = fixture
           writeFileSync(join(cwd, `${i}.txt`), content)
           const command = args.with(1, `${i}.txt`)
           const preview = yield* verb(cwd, [...command, "--preview", "--json"])
@@ -302,8 +303,10 @@ describe("the same list", () => {
           const results = yield* Effect.promise(() => collected(client.checkAll(urls)))
           const byClient = (yield* paid) - before - byVerb
           before += byVerb + byClient
-          const { maxCredits } = JSON.parse(preview.stdout).preview
-          assert.deepStrictEqual([maxCredits, byVerb, byClient], [targets, targets, targets], name)
+          const valid = targets + duplicates
+          const found = { valid, invalid: urls.length - valid, duplicates, maxCredits: targets }
+          assert.deepInclude(JSON.parse(preview.stdout).preview, found, name)
+          assert.deepStrictEqual([byVerb, byClient], [targets, targets], name)
           const outcomes: ReadonlyArray<Record<string, unknown>> = JSON.parse(read(`${i}.json`))
           const facts = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
           assert.deepStrictEqual(

@@ -5,6 +5,8 @@ export interface Fixture {
   readonly urls: ReadonlyArray<string>
   /** The number of distinct targets. Each target is paid once. */
   readonly targets: number
+  /** The number of valid URLs whose target an earlier URL has; 0 when absent. */
+  readonly duplicates?: number
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
   /** True for bytes that are not UTF-8. */
@@ -189,6 +191,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   {
     name: "an export of Screaming Frog",
     targets: 4,
+    duplicates: 2,
     content:
       '\uFEFF"Address","Content Type","Status Code","Indexability","Title 1","Meta Description 1","Canonical Link Element 1","Word Count","Response Time","Last Modified"\n' +
       '"https://shop.com/","text/html; charset=utf-8","200","Indexable","Shop, the ""best""\nof all","=1+1","https://shop.com/","1204","0.213",""\n' +
@@ -212,6 +215,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   {
     name: "an export of Ahrefs",
     targets: 3,
+    duplicates: 2,
     content: utf16(
       '"#"\t"Domain"\t"Domain rating"\t"Dofollow ref. domains"\t"Traffic"\t"First seen"\r\n' +
         '"1"\t"a.com"\t"91.0"\t"1200"\t"1,204"\t"2024-01-02 03:04:05"\r\n' +
@@ -226,6 +230,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   {
     name: "an export of Search Console",
     targets: 2,
+    duplicates: 2,
     content:
       "Top pages,Clicks,Impressions,CTR,Position\n" +
       "https://a.com/,12,340,3.53%,8.1\nhttps://a.com/ä,0,3,0%,40\n" +
@@ -248,6 +253,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   {
     name: "a CSV with duplicates of every kind",
     targets: 6,
+    duplicates: 11,
     content:
       "Address,Status\nhttps://a.com/,200\nhttps://a.com/,200\nhttp://A.com,301\na.com.,\n" +
       "//a.com,\nhttps://a.com:443/,\nhttps://a.com/#top,200\nhttps://a.com/x/../,\n" +
