@@ -1,4 +1,7 @@
 import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { Deadline, waitUntil } from "./Deadline.ts"
 
 /**
  * The store did not answer in time. If `mayCharge` is true, a commit is still in progress or its
@@ -11,3 +14,15 @@ export class StoreTimeout extends Data.TaggedError("StoreTimeout")<{
     return "the database did not answer in time"
   }
 }
+
+/** Waits for an effect that reads the store. Fails with StoreTimeout at the Deadline. */
+export const inTime = <A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | StoreTimeout> =>
+  Effect.flatMap(Deadline, (deadline) =>
+    Effect.flatMap(
+      waitUntil(deadline)(read),
+      Option.match({
+        onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
+        onSome: (found) => Effect.succeed(found),
+      }),
+    ),
+  )

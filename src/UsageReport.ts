@@ -3,14 +3,12 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { type AccountId, Accounts } from "./Account.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { CreditLedger } from "./CreditLedger.ts"
-import { Deadline, waitUntil } from "./Deadline.ts"
 import * as Usage from "./ledger/Usage.ts"
 import type { FailureCounts } from "./Metrics.ts"
-import { StoreTimeout } from "./StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "./StoreTimeout.ts"
 
 /** The ledger is another system, which does not count usage. */
 export class UsageNotCounted extends Data.TaggedError("UsageNotCounted") {
@@ -88,15 +86,4 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
         rows: (question) => inTime(rows(question)),
       })
     }),
-  )
-
-const inTime = <A, E>(report: Effect.Effect<A, E>): Effect.Effect<A, E | StoreTimeout> =>
-  Effect.flatMap(Deadline, (deadline) =>
-    Effect.flatMap(
-      waitUntil(deadline)(report),
-      Option.match({
-        onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
-        onSome: (found) => Effect.succeed(found),
-      }),
-    ),
   )

@@ -34,6 +34,7 @@ import {
   type ProviderStatus,
   type Quota,
 } from "../MetricsProvider.ts"
+import * as ProviderReport from "../ProviderReport.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Done, once, repeated } from "./acts.ts"
 
@@ -270,15 +271,27 @@ const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
 )
 
 const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
-  Effect.map(MetricsProvider, ({ circuits = Effect.succeed([]) }) =>
-    handlers.handle("providerStatus", () =>
-      circuits.pipe(
-        Effect.flatMap(Effect.forEach(stateOf, { concurrency: "unbounded" })),
-        Effect.map((providers) => answer({ providers })),
-      ),
-    ),
-  ),
-)
+  Effect.gen(function* () {
+    const { circuits = Effect.succeed([]) } = yield* MetricsProvider
+    const { reconcile, report } = yield* ProviderReport.ProviderReport
+    return handlers
+      .handle("providerStatus", () =>
+        circuits.pipe(
+          Effect.flatMap(Effect.forEach(stateOf, { concurrency: "unbounded" })),
+          Effect.map((providers) => answer({ providers })),
+        ),
+      )
+      .handle("providerReport", ({ urlParams: { limit, since, until } }) =>
+        report({ since: since?.getTime(), until: until?.getTime(), limit }).pipe(
+          Effect.map(answer),
+          Effect.catchTag("StoreTimeout", unavailable),
+        ),
+      )
+      .handle("reconcile", () =>
+        Effect.map(Effect.flatMap(circuits, reconcile), (readings) => answer({ readings })),
+      )
+  }),
+).pipe(Layer.provide(ProviderReport.layer))
 
 const stateOf = ({ calls, isExhausted, openReason, provider, status }: Circuit) =>
   (status ?? Effect.succeed<ProviderStatus>({})).pipe(

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Settings from "../Settings.ts"
 import { print } from "./Output.ts"
+import * as providerReport from "./providerReport.ts"
 import * as ProviderStatus from "./ProviderStatus.ts"
 import * as Verb from "./Verb.ts"
 
@@ -30,6 +31,10 @@ const status = Verb.make({
 
 export const verb = Verb.group({
   status: ["Ask each provider of the settings; exit with 1 when one cannot serve", status],
+  report: [
+    "Show what was bought of each vendor by UTC day, and what was sold",
+    providerReport.verb,
+  ],
 })
 
 class CannotServe extends Data.TaggedError("CannotServe")<{

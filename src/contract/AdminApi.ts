@@ -354,12 +354,97 @@ export const ProviderState = Schema.Struct({
   }),
 }).annotations({ identifier: "ProviderState", description: "A provider, as this process sees it." })
 
+const vendorsCurrency = "In the vendor's currency; nothing is converted."
+
+const ofDay = "Null in the row of a vendor on a day with several vendors."
+
+export const PurchaseRow = Schema.Struct({
+  provider: Schema.NullOr(Schema.String).annotations({
+    description:
+      "Null in the row of a day for what belongs to no single vendor. That row has only the last two numbers.",
+  }),
+  day: Schema.String.annotations({ description: "A UTC day such as 2026-11-24." }),
+  calls: Schema.NullOr(Schema.Int),
+  targets: Schema.NullOr(Schema.Int),
+  rowsBought: Schema.NullOr(Schema.Int),
+  cost: Schema.NullOr(Schema.Number).annotations({
+    description: `${vendorsCurrency} Null when nobody knows the price.`,
+  }),
+  unknown: Schema.NullOr(Schema.Int).annotations({
+    description: "Calls without an answer: the vendor may have billed them.",
+  }),
+  answeredFromCache: Schema.NullOr(Schema.Int).annotations({
+    description: `Successful checks for which nothing was bought. ${ofDay}`,
+  }),
+  creditsCharged: Schema.NullOr(Schema.Int).annotations({ description: ofDay }),
+}).annotations({
+  identifier: "PurchaseRow",
+  description: "What was bought of a vendor on a UTC day, and what was sold.",
+})
+
+export const Reconciliation = Schema.Struct({
+  provider: Schema.String,
+  since: Time,
+  until: Time,
+  unit: Schema.String.annotations({ description: "`rows`, or the vendor's currency." }),
+  reported: Schema.Number.annotations({ description: "By how much the vendor's count rose." }),
+  computed: Schema.Number.annotations({ description: "What the closed calls cost." }),
+  unknown: Schema.Number.annotations({
+    description: "The most that calls without an answer cost.",
+  }),
+  difference: Schema.Number.annotations({
+    description: "What the purchases do not explain of `reported`.",
+  }),
+}).annotations({
+  identifier: "Reconciliation",
+  description: "A comparison of the purchases with the vendor's own count.",
+})
+
+export const VendorReading = Schema.Struct({
+  provider: Schema.String,
+  state: Schema.Literal("compared", "first", "renewed", "uncounted", "failed"),
+  reconciliation: Schema.NullOr(Reconciliation),
+  reason: Schema.NullOr(Schema.String).annotations({
+    description: "Why there is no comparison; null when there is one.",
+  }),
+}).annotations({ identifier: "VendorReading", description: "What came of asking a vendor." })
+
 const provider = HttpApiGroup.make("provider", { topLevel: true })
   .annotate(OpenApi.Description, "The providers of figures.")
   .add(
     HttpApiEndpoint.get("providerStatus", Wire.adminPaths.providerStatus)
       .addSuccess(data({ providers: Schema.Array(ProviderState) }))
       .annotate(OpenApi.Summary, "The providers, as the process that answers sees them"),
+  )
+  .add(
+    HttpApiEndpoint.get("providerReport", Wire.adminPaths.providerReport)
+      .setUrlParams(
+        Schema.Struct({
+          since: Parameter.time("The first UTC day, or a time within it."),
+          until: Parameter.time("The end of the period, exclusive."),
+          limit: Parameter.limit("rows, the newest ones"),
+        }),
+      )
+      .addSuccess(
+        data({
+          rows: Schema.Array(PurchaseRow),
+          reconciliations: Schema.Array(Reconciliation),
+        }),
+      )
+      .annotate(OpenApi.Summary, "What was bought of each vendor by UTC day, and what was sold")
+      .annotate(
+        OpenApi.Description,
+        "Oldest first. The purchases are compared with each vendor's own count once a day and on demand.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.post("reconcile", Wire.adminPaths.reconcile)
+      .addSuccess(data({ readings: Schema.Array(VendorReading) }))
+      .annotate(OpenApi.Summary, "Compare the purchases with the vendors' own counts now")
+      .annotate(
+        OpenApi.Description,
+        "Asks each vendor for its count, free of charge. A repeat does no harm, so an Idempotency-Key has no effect.",
+      ),
   )
 
 /** Checks the token before a request is decoded. */

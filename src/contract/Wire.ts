@@ -14,6 +14,8 @@ export const adminPaths = {
   usage: "/admin/v1/usage",
   audit: "/admin/v1/audit",
   providerStatus: "/admin/v1/provider/status",
+  providerReport: "/admin/v1/provider/report",
+  reconcile: "/admin/v1/provider/reconcile",
   openApi: "/admin/openapi.json",
 } as const
 export const historyPath = "/v1/metrics/da-pa/history"

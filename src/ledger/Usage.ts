@@ -54,8 +54,10 @@ export const dayOf = (time: number) => Math.floor(time / dayMs)
 export const dateOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 
 /** The first and the last day that a period touches. */
-export const daysOf = ({ since = 0, until = Number.MAX_SAFE_INTEGER }: Question) =>
-  [dayOf(since), dayOf(until - 1)] as const
+export const daysOf = ({
+  since = 0,
+  until = Number.MAX_SAFE_INTEGER,
+}: Pick<Question, "since" | "until">) => [dayOf(since), dayOf(until - 1)] as const
 
 /** The usage of a request that is charged at `now`, in epoch milliseconds. */
 export const ofCharge = (

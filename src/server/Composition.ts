@@ -13,10 +13,12 @@ import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
+import * as ProviderReport from "../ProviderReport.ts"
 import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as UsageReport from "../UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
+import * as dailyReadings from "./dailyReadings.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
@@ -32,6 +34,7 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
     serverOf(settings).pipe(
       Layer.provide([
         sweeper.layer,
+        Layer.provide(dailyReadings.layer, ProviderReport.layer),
         useCase(settings),
         FigureHistory.layer({ kept: settings.history }),
         UsageReport.layer,
