@@ -4,6 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -90,6 +91,12 @@ export class ProviderReport extends Context.Tag("authority/ProviderReport")<
   }
 >() {}
 
+/** The timeout of one call to a vendor. */
+export class CallTimeout extends Context.Reference<CallTimeout>()(
+  "authority/ProviderReport/CallTimeout",
+  { defaultValue: (): Duration.Duration => Duration.seconds(10) },
+) {}
+
 /** Without a store of purchases, the report has only what was sold. */
 export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.effect(
   ProviderReport,
@@ -97,6 +104,7 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
     const { usage } = yield* CreditLedger
     const purchases = Option.getOrElse(yield* Effect.serviceOption(Purchases), () => nowhere)
     const { addReading, days, readings, totals } = purchases
+    const inFlightMs = Math.ceil(Duration.toMillis(yield* CallTimeout)) + lateMs
 
     const report = Effect.fn("ProviderReport.report")(function* ({ limit, ...range }: Question) {
       const bought = yield* days(range)
@@ -116,7 +124,7 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
       { provider, status = Effect.succeed({}) }: Vendor,
       isDaily: boolean,
     ) {
-      const since = (yield* Clock.currentTimeMillis) - longestCallMs
+      const since = (yield* Clock.currentTimeMillis) - inFlightMs
       const before = yield* totals(provider, since)
       const said = yield* Effect.either(statusInTime(provider, status))
       if (Either.isLeft(said)) return without(provider, "failed", said.left.message)
@@ -151,11 +159,8 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
   }),
 )
 
-/**
- * The longest time from the start of a call to its bill, in milliseconds: the longest
- * AUTHORITY_PROVIDER_TIMEOUT, and a minute for a vendor that bills late.
- */
-const longestCallMs = 11 * 60_000
+/** A vendor may bill a call so long after its timeout, in milliseconds. */
+const lateMs = 30_000
 
 /** The newest readings that a report looks at: those of a year and more. */
 const maxReadings = 2000

@@ -1,6 +1,7 @@
 /** Shows what was bought of the vendors and what was sold, by UTC day. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Csv from "../list/csv.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
@@ -41,11 +42,17 @@ export const verb = Verb.make({
       const failed = readings?.filter(({ state }) => state === "failed") ?? []
       if (failed.length > 0) return yield* new NotRead({ failed })
     }).pipe(
-      Effect.provide(ProviderReport.layer),
+      Effect.provide(reports),
       Effect.provide(Database.existing),
       Effect.provide(Settings.layer),
     ),
 })
+
+const reports = Layer.unwrapEffect(
+  Effect.map(Settings.Settings, ({ providerTimeout }) =>
+    Layer.provide(ProviderReport.layer, Layer.succeed(ProviderReport.CallTimeout, providerTimeout)),
+  ),
+)
 
 /** The vendors of the settings. */
 const vendors = Effect.flatMap(Settings.Settings, ({ providers }) =>

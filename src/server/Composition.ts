@@ -42,6 +42,7 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
       Layer.provideMerge(CachedApiKeys.layer),
       Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
       Layer.provide(Layer.succeed(ReconnectLimit, reconnectLimit(settings))),
+      Layer.provide(Layer.succeed(ProviderReport.CallTimeout, settings.providerTimeout)),
     ),
   ).pipe(Layer.unwrapEffect)
 

@@ -51,7 +51,7 @@ const unbilled = { isBilled: false, isClear: true } as const
 const billed = { isBilled: true, isClear: false } as const
 
 const troubles: ReadonlyArray<Trouble> = [
-  { fault: FakeVendor.hang, ...unclear, perMille: 40 },
+  { fault: FakeVendor.hang, ...unclear, perMille: 30 },
   { fault: FakeVendor.reset, ...unclear, perMille: 35 },
   { fault: FakeVendor.answer(502, "<h1>Bad gateway</h1>"), ...unclear, perMille: 15 },
   { fault: FakeVendor.answer(504, ""), ...unclear, perMille: 15 },
@@ -60,7 +60,7 @@ const troubles: ReadonlyArray<Trouble> = [
   { fault: FakeVendor.nothing, ...billed, perMille: 10 },
   { fault: FakeVendor.unavailable, ...unbilled, perMille: 25 },
   { fault: FakeVendor.answer(503, "busy"), ...unbilled, perMille: 15 },
-  { fault: FakeVendor.throttled("1"), ...unbilled, perMille: 10, max: 6 },
+  { fault: FakeVendor.throttled("1"), ...unbilled, perMille: 10, max: 3 },
   {
     fault: FakeMoz.rpcFailure(400, FakeMoz.rpcError(-32652, 400, "param-is-missing")),
     ...unbilled,
@@ -71,6 +71,10 @@ const troubles: ReadonlyArray<Trouble> = [
 ]
 
 const fine: Trouble = { fault: right, isBilled: true, isClear: true, perMille: 0 }
+
+/** How many kinds of answers there are: each may be billed before or after the fault, or fine. */
+export const kinds =
+  1 + troubles.length + troubles.filter(({ isBilled }) => isBilled === "perhaps").length
 
 /** Starts a vendor. `bill` is kept up. */
 export const make = (seed: number) =>
