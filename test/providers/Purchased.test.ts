@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
@@ -62,12 +63,16 @@ const test = (title: string, body: Effect.Effect<void, unknown, Purchases | Scop
 
 const ceiling = (rows: number) => ({ rows, setting: "AUTHORITY_MOZ_CEILING" })
 
-/** The vendor with all decorators, but without a cache. */
-const decorated = (vendor: MetricsProvider["Type"], options: Purchased.Options = { kept }) =>
+/** The vendor with all decorators. By default it has no cache. */
+const decorated = (
+  vendor: MetricsProvider["Type"],
+  options: Purchased.Options = { kept },
+  ttl: Duration.Duration = Duration.zero,
+) =>
   Composed.decorated(Layer.succeed(MetricsProvider, vendor), {
     timeout: "10 seconds",
     concurrency: 4,
-    cache: { ttl: Duration.zero, capacity: 1 },
+    cache: { ttl, capacity: 10 },
     purchases: () => options,
   }).pipe(
     Layer.provide(MemoryMetricsCache.layer),
@@ -96,6 +101,20 @@ describe("a purchase", () => {
       yield* TestClock.adjust("9 seconds")
       yield* asked
       assert.deepStrictEqual(yield* sums, closed(3, 9, 3))
+    }),
+  )
+
+  test(
+    "figures from the cache are no purchase",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const { known, lookup } = yield* decorated(vendor.provider, { kept }, Duration.days(1))
+      const asked = yield* Effect.fork(lookup(pages(3)))
+      yield* TestClock.adjust("1 second")
+      yield* asked
+      for (let i = 0; i < 3; i++) yield* lookup(pages(3))
+      assert.isTrue(Option.isSome(yield* known(pages(3))))
+      assert.deepStrictEqual(yield* sums, closed(1, 3, 3))
     }),
   )
 

@@ -20,6 +20,8 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import { AuditLog } from "../../src/AuditLog.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
+import { Purchases } from "../../src/Purchases.ts"
+import * as SqlPurchases from "../../src/sql/Purchases.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { folder, serve } from "../support/Program.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
@@ -175,6 +177,24 @@ for (const dialect of ["sqlite", "postgres"] as const) {
             [{ ...cached, index: undefined, of: undefined }],
           )
         }),
+      )
+
+      it.scoped(
+        "a database that an earlier version wrote counts purchases from its first one",
+        () =>
+          Effect.gen(function* () {
+            const { stores } = yield* databases[dialect](yield* folder)
+            const sums = Effect.gen(function* () {
+              const { close, days, open } = yield* Purchases
+              const request = { provider: "moz", targets: 3, ceiling: 4 }
+              const cost = { state: "answered", rows: 3, cost: 7, isReported: false } as const
+              yield* close(yield* open(request), cost)
+              assert.strictEqual((yield* open(request)).targets, 1)
+              return yield* days({})
+            })
+            const [day] = yield* Effect.provide(sums, Layer.provide(SqlPurchases.layer, stores))
+            assert.deepInclude(day, { calls: 2, rows: 3, cost: 7, unknownTargets: 1 })
+          }),
       )
 
       it.scoped("figures that an earlier version cached are the first of their history", () =>
