@@ -3,6 +3,11 @@
  * that has a synchronous standby. The test kills the primary with SIGKILL, promotes the standby,
  * and points the proxy at the standby. Fails when an answered request is not charged, a request is
  * charged twice, or the first successful answer comes more than two seconds after the promotion.
+ *
+ * With `--patroni`, the replicas connect through HAProxy to three nodes of Patroni. Each of `--rounds`
+ * rounds kills the primary, suspends it beyond its lease, and suspends etcd. Prints the time without
+ * service. Fails when an answered request is not charged, a request is charged twice, or the service
+ * is gone for more than a minute.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,9 +19,10 @@ import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as FakeMoz from "./support/FakeMoz.ts"
+import * as Patroni from "./support/Patroni.ts"
 import * as Proxy from "./support/Proxy.ts"
 import * as Standby from "./support/Standby.ts"
-import { programOn } from "./program.ts"
+import { type Program, programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
 
 export interface Options {
@@ -28,7 +34,7 @@ export interface Options {
 }
 
 export interface Outcome extends Traffic.Tally {
-  /** The longest time between two successful answers, in milliseconds. */
+  /** The longest time between two successful answers until the limit, in milliseconds. */
   readonly longestGapMs: number
   /** The time from the promotion to the next successful answer, in milliseconds. */
   readonly backAfterMs: number
@@ -46,60 +52,201 @@ const unnoticedMs = 1000
 const clients = 32
 
 export const failover = async ({ seconds }: Options): Promise<Outcome> => {
-  const folder = mkdtempSync(join(tmpdir(), "authority-failover-"))
   const scope = Effect.runSync(Scope.make())
-  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
   const pair = await Standby.start({ durable: true, synchronous: true })
-  const database = Redacted.make(`${pair.primary.url}/postgres`)
-  const line = await Effect.runPromise(Scope.extend(Proxy.make(database), scope))
-  const program = programOn({
-    cwd: folder,
-    settings: {
-      AUTHORITY_DATABASE_URL: Redacted.value(line.url),
-      ...FakeMoz.settings(vendor.url),
-    },
-  })
-  const apiKey = await program.newKey("load")
-  const replicas = await Promise.all([program.serve(), program.serve()])
   try {
-    let isOver = false
-    const urls = replicas.map(({ url }) => url)
-    const traffic = Traffic.run({ urls, apiKey, clients, goesOn: () => !isOver })
-    await sleep(seconds * 1000)
-    await pair.primary.kill()
-    await sleep(unnoticedMs)
-    await pair.standby.promote()
-    const promotedAt = performance.now()
-    line.turnTo(pair.standby.url)
-    line.cut()
-    await sleep(limitMs + seconds * 1000)
-    isOver = true
-    const outcomes = await traffic
-    return {
-      ...Traffic.tally(outcomes, await program.charges("load")),
-      ...pausesOf(outcomes, promotedAt),
-    }
+    const database = Redacted.make(`${pair.primary.url}/postgres`)
+    const line = await Effect.runPromise(Scope.extend(Proxy.make(database), scope))
+    return await withReplicas(Redacted.value(line.url), async (program, urls) => {
+      const apiKey = await program.newKey("load")
+      let isOver = false
+      const traffic = Traffic.run({ urls, apiKey, clients, goesOn: () => !isOver })
+      await sleep(seconds * 1000)
+      await pair.primary.kill()
+      await sleep(unnoticedMs)
+      await pair.standby.promote()
+      const promotedAt = performance.now()
+      line.turnTo(pair.standby.url)
+      line.cut()
+      await sleep(limitMs + seconds * 1000)
+      isOver = true
+      const outcomes = await traffic
+      const back = successesOf(outcomes).find((at) => at > promotedAt) ?? Number.POSITIVE_INFINITY
+      return {
+        ...Traffic.tally(outcomes, await program.charges("load")),
+        longestGapMs: longestGapMs(outcomes, -Infinity, promotedAt + limitMs),
+        backAfterMs: back - promotedAt,
+      }
+    })
   } finally {
-    await Promise.all(replicas.map(({ kill }) => kill()))
     await Effect.runPromise(Scope.close(scope, Exit.void))
     await pair.destroy()
+  }
+}
+
+/** Runs two replicas of the service on this database, with a fake vendor. */
+const withReplicas = async <A>(
+  databaseUrl: string,
+  use: (program: Program, urls: ReadonlyArray<string>) => Promise<A>,
+): Promise<A> => {
+  const folder = mkdtempSync(join(tmpdir(), "authority-failover-"))
+  const scope = Effect.runSync(Scope.make())
+  try {
+    const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
+    const program = programOn({
+      cwd: folder,
+      settings: {
+        AUTHORITY_DATABASE_URL: databaseUrl,
+        // While the database is gone, every error is expected.
+        AUTHORITY_LOG_LEVEL: "none",
+        ...FakeMoz.settings(vendor.url),
+      },
+    })
+    const replicas = await Promise.all([program.serve(), program.serve()])
+    try {
+      const urls = replicas.map(({ url }) => url)
+      return await use(program, urls)
+    } finally {
+      await Promise.all(replicas.map(({ kill }) => kill()))
+    }
+  } finally {
+    await Effect.runPromise(Scope.close(scope, Exit.void))
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-const pausesOf = (outcomes: ReadonlyArray<Traffic.Outcome>, promotedAt: number) => {
-  const answered = outcomes
+/** Returns the times of the successful answers, the earliest first. */
+const successesOf = (outcomes: ReadonlyArray<Traffic.Outcome>) =>
+  outcomes
     .filter(({ creditsUsed }) => creditsUsed !== undefined)
     .map(({ answeredAt }) => answeredAt)
     .toSorted((one, other) => one - other)
-  const gaps = answered.map((at, i) => at - (answered[i - 1] ?? at))
-  const back = answered.find((at) => at > promotedAt) ?? Number.POSITIVE_INFINITY
-  return { longestGapMs: Math.max(...gaps), backAfterMs: back - promotedAt }
+
+/** Returns the longest time without a successful answer that overlaps the time `from` … `to`. */
+const longestGapMs = (outcomes: ReadonlyArray<Traffic.Outcome>, from: number, to: number) => {
+  const answered = [...successesOf(outcomes), Number.POSITIVE_INFINITY]
+  const gaps = answered.map((at, i) => {
+    const before = answered[i - 1] ?? at
+    return at >= from && before <= to ? Math.round(at - before) : 0
+  })
+  return Math.max(0, ...gaps)
 }
 
-if (import.meta.main) {
-  const { values } = parseArgs({ options: { seconds: { type: "string", default: "5" } } })
-  const outcome = await failover({ seconds: Number(values.seconds) })
+/** A fault of a cluster. `strike` resolves once the cause of the fault is gone. */
+interface Fault {
+  readonly name: string
+  readonly strike: (cluster: Patroni.Cluster) => Promise<void>
+}
+
+/** Longer than the lease of the primary, which is 20 seconds. */
+const etcdIsGoneMs = 25_000
+
+const faults: ReadonlyArray<Fault> = [
+  {
+    name: "the primary is killed",
+    strike: async (cluster) => {
+      const primary = await cluster.primary()
+      await primary.kill()
+      await cluster.replaced(primary)
+      await primary.start()
+    },
+  },
+  {
+    name: "the primary is suspended beyond its lease",
+    strike: async (cluster) => {
+      const primary = await cluster.primary()
+      primary.freeze()
+      await cluster.replaced(primary)
+      await sleep(5000)
+      primary.thaw()
+    },
+  },
+  {
+    name: "etcd is suspended",
+    strike: async (cluster) => {
+      cluster.freezeEtcd()
+      await sleep(etcdIsGoneMs)
+      cluster.thawEtcd()
+    },
+  },
+  {
+    name: "etcd is suspended, with failsafe_mode",
+    strike: async (cluster) => {
+      await cluster.setFailsafe(true)
+      // Each node reads the settings, and the primary lists the nodes, in its next cycle of 5 s.
+      await sleep(10_000)
+      cluster.freezeEtcd()
+      await sleep(etcdIsGoneMs)
+      cluster.thawEtcd()
+      await cluster.healthy()
+      await cluster.setFailsafe(false)
+    },
+  },
+]
+
+/** The time without service for each fault, by the fault's name, in milliseconds. */
+type Gaps = Readonly<Record<string, number>>
+
+/** One round: all faults, one after the other, under load. */
+const patroniRound = async (
+  cluster: Patroni.Cluster,
+  program: Program,
+  urls: ReadonlyArray<string>,
+  account: string,
+): Promise<readonly [Traffic.Tally, Gaps]> => {
+  const apiKey = await program.newKey(account)
+  let isOver = false
+  const traffic = Traffic.run({ urls, apiKey, clients, pauseMs: 100, goesOn: () => !isOver })
+  const times: Array<readonly [name: string, from: number, to: number]> = []
+  for (const { name, strike } of faults) {
+    await sleep(3000)
+    const from = performance.now()
+    await strike(cluster)
+    await cluster.healthy()
+    times.push([name, from, performance.now()])
+  }
+  await sleep(3000)
+  isOver = true
+  const outcomes = await traffic
+  const gaps = times.map(([name, from, to]) => [name, longestGapMs(outcomes, from, to)] as const)
+  return [Traffic.tally(outcomes, await program.charges(account)), Object.fromEntries(gaps)]
+}
+
+/** The longest allowed time without service, in milliseconds. */
+const patroniLimitMs = 60_000
+
+const patroni = async (rounds: number) => {
+  const cluster = await Patroni.start()
+  try {
+    await withReplicas(`${cluster.url}/postgres`, async (program, urls) => {
+      const all: Array<Gaps> = []
+      for (let round = 1; round <= rounds; round++) {
+        const [tally, gaps] = await patroniRound(cluster, program, urls, `round-${round}`)
+        console.log(`round ${round}:`, JSON.stringify({ ...tally, gapsMs: Object.values(gaps) }))
+        all.push(gaps)
+        const isGone = Math.max(...Object.values(gaps)) > patroniLimitMs
+        if (tally.lost > 0 || tally.doubled > 0 || isGone) process.exitCode = 1
+      }
+      printGaps(all)
+    })
+  } finally {
+    await cluster.destroy()
+  }
+}
+
+const printGaps = (all: ReadonlyArray<Gaps>) => {
+  const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
+  for (const { name } of faults) {
+    const gaps = all.map((one) => one[name] ?? Infinity).toSorted((one, other) => one - other)
+    const at = (share: number) => seconds(gaps[Math.ceil(share * gaps.length) - 1] ?? Infinity)
+    console.log(
+      `${name}, ${gaps.length} times: without service p50 ${at(0.5)}, p95 ${at(0.95)}, max ${at(1)}`,
+    )
+  }
+}
+
+const killed = async (seconds: number) => {
+  const outcome = await failover({ seconds })
   console.log(outcome)
   const { backAfterMs, doubled, lost } = outcome
   if (lost > 0 || doubled > 0 || backAfterMs > limitMs) {
@@ -108,4 +255,15 @@ if (import.meta.main) {
     )
     process.exitCode = 1
   }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: "string", default: "5" },
+      patroni: { type: "boolean", default: false },
+      rounds: { type: "string", default: "1" },
+    },
+  })
+  await (values.patroni ? patroni(Number(values.rounds)) : killed(Number(values.seconds)))
 }

@@ -13,6 +13,8 @@ export interface Options {
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
+  /** How long a client waits between two requests, in milliseconds (default: 0). */
+  readonly pauseMs?: number
   /** Returns true to send another request. `sent` is the number of requests so far. */
   readonly goesOn: (sent: number) => boolean
 }
@@ -41,7 +43,10 @@ export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => 
   const outcomes: Array<Outcome> = []
   let sent = 0
   const client = async () => {
-    while (options.goesOn(sent)) outcomes.push(await ask(options, sent++))
+    while (options.goesOn(sent)) {
+      outcomes.push(await ask(options, sent++))
+      if (options.pauseMs !== undefined) await sleep(options.pauseMs)
+    }
   }
   await Promise.all(Array.from({ length: options.clients }, client))
   return outcomes

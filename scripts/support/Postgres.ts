@@ -90,12 +90,12 @@ export const start = async (options: Options): Promise<Server> => {
       kill: () => {
         // Suspend all processes before killing them. Otherwise the server could fork a child
         // process that survives.
-        signalAll(installation, "SIGSTOP")
-        signalAll(installation, "SIGKILL")
+        signalAll(installation.data, "SIGSTOP")
+        signalAll(installation.data, "SIGKILL")
         return running.stop()
       },
-      freeze: () => signalAll(installation, "SIGSTOP"),
-      thaw: () => signalAll(installation, "SIGCONT"),
+      freeze: () => signalAll(installation.data, "SIGSTOP"),
+      thaw: () => signalAll(installation.data, "SIGCONT"),
       destroy: async () => {
         await running.stop()
         remove()
@@ -210,15 +210,14 @@ const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string
   })
 
 /**
- * Sends a signal to the server's main process and to its children. The main process gets SIGKILL
- * after its children, which cannot be listed once it has ended. It gets every other signal before
- * its children: once it is suspended, it cannot fork more of them.
+ * Sends a signal to the main process of the server on this data folder and to its children. The
+ * main process gets SIGKILL after its children, which cannot be listed once it has ended. It gets
+ * every other signal before its children: once it is suspended, it cannot fork more of them.
  */
-const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
+export const signalAll = (data: string, signal: NodeJS.Signals) => {
   const server = serverIn(data)
   if (signal !== "SIGKILL") process.kill(server, signal)
-  const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8")
-  for (const child of children.split(" ").filter(Boolean)) process.kill(Number(child), signal)
+  for (const child of ServerProcess.childrenOf(server)) process.kill(child, signal)
   if (signal === "SIGKILL") process.kill(server, signal)
 }
 
