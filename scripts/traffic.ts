@@ -15,6 +15,8 @@ export interface Options {
   readonly clients: number
   /** How long a client waits between two requests, in milliseconds (default: 0). */
   readonly pauseMs?: number
+  /** How long a client retries one request, in milliseconds (default: 30 seconds). */
+  readonly patienceMs?: number
   /** Returns true to send another request. `sent` is the number of requests so far. */
   readonly goesOn: (sent: number) => boolean
 }
@@ -35,9 +37,6 @@ export interface Outcome {
   readonly answeredAt: number
 }
 
-/** How long a client retries one request, in milliseconds. */
-const patienceMs = 30_000
-
 /** Sends requests until `goesOn` returns false. Resolves when every request has its outcome. */
 export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => {
   const outcomes: Array<Outcome> = []
@@ -52,7 +51,10 @@ export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => 
   return outcomes
 }
 
-const ask = async ({ apiKey, urls }: Options, index: number): Promise<Outcome> => {
+const ask = async (
+  { apiKey, patienceMs = 30_000, urls }: Options,
+  index: number,
+): Promise<Outcome> => {
   const host = index % 4 < 2 ? `site-${index % 40}` : `new-${randomUUID()}`
   const key = index % 2 === 0 ? randomUUID() : undefined
   const init = {

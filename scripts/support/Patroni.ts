@@ -23,6 +23,8 @@ export interface Node {
   readonly freeze: () => void
   /** Resumes the processes that `freeze` has suspended. */
   readonly thaw: () => void
+  /** Returns the log of Patroni and PostgreSQL since the last start. */
+  readonly log: () => string
 }
 
 export interface Cluster {
@@ -54,6 +56,9 @@ interface Place {
 
 const names = ["node1", "node2", "node3"]
 const programs = "/usr/lib/postgresql/15/bin"
+
+/** How much of a node's log an error prints, in characters. */
+const logLength = 8000
 
 /** Longer than any step of the cluster takes on a busy machine, in milliseconds. */
 const limitMs = 120_000
@@ -102,9 +107,9 @@ const clusterOf = (places: ReadonlyArray<Place>, nodes: ReadonlyArray<Node>) => 
       return found
     },
     healthy: () =>
-      until(places, (members) => {
-        const roles = members.filter(({ state }) => state === "running").map(({ role }) => role)
-        return roles.toSorted().join() === "leader,replica,sync_standby"
+      until(places, isHealthy).catch((cause: unknown) => {
+        const logs = nodes.map(({ log, name }) => `${name}:\n${log().slice(-logLength)}`)
+        throw new Error(`the cluster does not recover:\n${logs.join("\n")}`, { cause })
       }),
     replaced: (primary: Node) =>
       until(places, (members) => (leader(members) ?? primary) !== primary),
@@ -180,6 +185,7 @@ const startNode = async (place: Place, etcd: string) => {
       Postgres.signalAll(data, "SIGCONT")
       patroni.signal("SIGCONT")
     },
+    log: () => patroni.log(),
     stop: () => patroni.stop(),
   }
 }
@@ -290,8 +296,25 @@ const membersOf = async (places: ReadonlyArray<Place>): Promise<Members> => {
   return []
 }
 
-const Member = Schema.Struct({ name: Schema.String, role: Schema.String, state: Schema.String })
+const Member = Schema.Struct({
+  name: Schema.String,
+  role: Schema.String,
+  state: Schema.String,
+  timeline: Schema.optional(Schema.Int),
+  /** The bytes of the write-ahead log that a standby has not replayed. The primary has none. */
+  lag: Schema.optional(Schema.Union(Schema.Int, Schema.Literal("unknown"))),
+})
 type Members = ReadonlyArray<typeof Member.Type>
+
+/** All nodes run on one timeline, and the standbys have nearly all of the primary's log. */
+const isHealthy = (members: Members) => {
+  const running = members.filter(
+    ({ lag = 0, state }) => state === "running" && typeof lag === "number" && lag < 2 ** 20,
+  )
+  const roles = running.map(({ role }) => role).toSorted()
+  const timelines = new Set(running.map(({ timeline }) => timeline))
+  return roles.join() === "leader,replica,sync_standby" && timelines.size === 1
+}
 
 const decodeCluster = Schema.decodeUnknownSync(
   Schema.parseJson(Schema.Struct({ members: Schema.Array(Member) })),
