@@ -15,7 +15,7 @@ const stores = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,PostgresErrors,PostgresTls,Transaction}.test.ts",
+  "test/sql/{Heartbeat,Migrations,PostgresErrors,PostgresTls,Transaction}.test.ts",
   "test/http/{Administration,Figures,Idempotency}.test.ts",
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
@@ -42,6 +42,16 @@ const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
 
 /** These tests need the programs nginx and caddy. `npm test` leaves them out. */
 const proxy = ["test/proxy/**/*.test.ts"]
+
+/** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
+const engines = [
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
+  "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
+  "test/dataset/Rankings.test.ts",
+  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
+  "test/faults/{Migrations,Network,Processes}.test.ts",
+  "test/engines/**/*.test.ts",
+]
 
 /** These files share processes, so that each library is loaded once. */
 const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
@@ -76,6 +86,7 @@ export default defineConfig({
           ...faults,
           ...pgbouncer,
           ...proxy,
+          "test/engines/**/*.test.ts",
         ],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
@@ -103,6 +114,11 @@ export default defineConfig({
       }),
       project("pgbouncer", {
         include: pgbouncer,
+        globalSetup: [postgres, builtProgram],
+        pool: "threads",
+      }),
+      project("engines", {
+        include: engines,
         globalSetup: [postgres, builtProgram],
         pool: "threads",
       }),

@@ -110,7 +110,7 @@ const existing = Layer.provideMerge(
 
 const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   Effect.gen(function* () {
-    const { required, run } = yield* migrations
+    const { isRunning, required, run } = yield* migrations
     const { isPresent, placeOf } = yield* Effect.promise(() => import("../sql/Presence.ts"))
     const place = placeOf(Redacted.value(databaseUrl))
     if (place === ":memory:") {
@@ -119,7 +119,7 @@ const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
           "AUTHORITY_DATABASE_URL is a database in memory, which ends with this command; set AUTHORITY_DATABASE_URL to a file",
       })
     }
-    if (yield* isPresent) return yield* required
+    if ((yield* isPresent) && !(yield* isRunning)) return yield* required
     yield* run
     yield* Console.error(`created the database ${place}`)
   }),

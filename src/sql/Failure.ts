@@ -83,10 +83,11 @@ export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(c
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
 /**
- * True when PostgreSQL rolled back because of a serialization failure or a deadlock. A retry may
- * succeed.
+ * True when the database rolled back because of a serialization failure or a deadlock. A retry may
+ * succeed. A distributed engine may answer so to any statement, and to COMMIT; some engines send
+ * another code with the text.
  */
-export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error))
+export const isConflict = (error: unknown): boolean => matches(error, conflict)
 
 /**
  * True when the server cannot be reached, has no free connection or is read-only, and when the
@@ -96,6 +97,9 @@ export const isDisconnection = (error: unknown): boolean =>
   isReadOnly(error) ||
   isFull(error) ||
   (!isStatementPooling(error) && matches(error, connectionLost))
+
+/** True when the server cancelled a statement that ran longer than its time limit. */
+export const isTooSlow = (error: unknown): boolean => codeOf(error) === "57014"
 
 /**
  * True when PostgreSQL accepts no writes: it is a standby, or default_transaction_read_only is on.
@@ -130,8 +134,10 @@ const codeAndMessage = (error: unknown): readonly [code: string, message: string
   ]
 }
 
+const conflict = /^(40001|40P01)$|^restart transaction|^restart read required/i
+
 const connectionLost =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^connect ENOENT|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|40003|08\w{3})$|^connect ENOENT|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
 
 const statementPooling = /statement pooling mode/
 

@@ -1,5 +1,9 @@
-/** Creates and migrates the tables on SQLite and PostgreSQL. Times are epoch milliseconds. */
-import * as Migrator from "@effect/sql/Migrator"
+/**
+ * Creates and migrates the tables on SQLite and PostgreSQL. Times are epoch milliseconds.
+ *
+ * On some engines with PostgreSQL's protocol, each change of the schema commits by itself. So a
+ * step changes the schema before it changes rows, and leaves out changes that are already made.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -11,6 +15,13 @@ import { genesisHash } from "../ledger/LedgerEntry.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { beginLog } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
+import * as MigrationLock from "./MigrationLock.ts"
+
+/** SQLite always rolls back a step that fails, and cannot test whether a column exists. */
+const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
+  const ifNotExists = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "IF NOT EXISTS" })
+  return sql.unsafe(`ALTER TABLE ${table} ADD COLUMN ${ifNotExists} ${column}`)
+}
 
 const accountsKeysLedger = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -21,13 +32,13 @@ const accountsKeysLedger = Effect.gen(function* () {
     orElse: () => sql.literal(""),
   })
   yield* sql`
-    CREATE TABLE accounts (
+    CREATE TABLE IF NOT EXISTS accounts (
       id TEXT NOT NULL PRIMARY KEY,
       name TEXT NOT NULL UNIQUE,
       created_at BIGINT NOT NULL
     )`
   yield* sql`
-    CREATE TABLE api_keys (
+    CREATE TABLE IF NOT EXISTS api_keys (
       id TEXT NOT NULL PRIMARY KEY,
       account_id TEXT NOT NULL REFERENCES accounts (id),
       label TEXT,
@@ -39,9 +50,9 @@ const accountsKeysLedger = Effect.gen(function* () {
       revoked_at BIGINT,
       last_used_at BIGINT
     )`
-  yield* sql`CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS api_keys_by_account ON api_keys (account_id, created_at)`
   yield* sql`
-    CREATE TABLE balances (
+    CREATE TABLE IF NOT EXISTS balances (
       account_id TEXT NOT NULL PRIMARY KEY REFERENCES accounts (id),
       granted BIGINT NOT NULL,
       charged BIGINT NOT NULL,
@@ -51,14 +62,14 @@ const accountsKeysLedger = Effect.gen(function* () {
       CHECK (charged >= 0 AND held >= 0 AND charged + held <= granted)
     ) ${clustered}`
   yield* sql`
-    CREATE TABLE holds (
+    CREATE TABLE IF NOT EXISTS holds (
       request_id TEXT NOT NULL PRIMARY KEY,
       account_id TEXT NOT NULL REFERENCES accounts (id),
       amount BIGINT NOT NULL CHECK (amount > 0),
       expires_at BIGINT NOT NULL
     ) ${clustered}`
   yield* sql`
-    CREATE TABLE entries (
+    CREATE TABLE IF NOT EXISTS entries (
       account_id TEXT NOT NULL REFERENCES accounts (id),
       sequence BIGINT NOT NULL,
       kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge')),
@@ -76,7 +87,7 @@ const accountsKeysLedger = Effect.gen(function* () {
 const receipts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    CREATE TABLE receipts (
+    CREATE TABLE IF NOT EXISTS receipts (
       account_id TEXT NOT NULL REFERENCES accounts (id),
       key TEXT NOT NULL,
       fingerprint TEXT NOT NULL,
@@ -85,14 +96,14 @@ const receipts = Effect.gen(function* () {
       expires_at BIGINT NOT NULL,
       PRIMARY KEY (account_id, key)
     )`
-  yield* sql`CREATE INDEX receipts_by_expiry ON receipts (expires_at)`
-  yield* sql`CREATE INDEX holds_by_expiry ON holds (expires_at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS receipts_by_expiry ON receipts (expires_at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS holds_by_expiry ON holds (expires_at)`
 })
 
 const figures = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    CREATE TABLE figures (
+    CREATE TABLE IF NOT EXISTS figures (
       provider TEXT NOT NULL,
       page TEXT NOT NULL,
       domain_authority DOUBLE PRECISION NOT NULL,
@@ -101,7 +112,7 @@ const figures = Effect.gen(function* () {
       fetched_at BIGINT NOT NULL,
       PRIMARY KEY (provider, page)
     )`
-  yield* sql`CREATE INDEX figures_by_age ON figures (fetched_at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS figures_by_age ON figures (fetched_at)`
 })
 
 const rankings = Effect.gen(function* () {
@@ -113,13 +124,13 @@ const rankings = Effect.gen(function* () {
   // One table contains the active list, the other table the list that is being imported.
   for (const table of ["ranks_0", "ranks_1"]) {
     yield* sql`
-      CREATE TABLE ${sql.literal(table)} (
+      CREATE TABLE IF NOT EXISTS ${sql.literal(table)} (
         name TEXT NOT NULL PRIMARY KEY,
         rank BIGINT NOT NULL
       ) ${clustered}`
   }
   yield* sql`
-    CREATE TABLE ranking (
+    CREATE TABLE IF NOT EXISTS ranking (
       id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
       list BIGINT CHECK (list IN (0, 1)),
       importing BIGINT
@@ -129,26 +140,26 @@ const rankings = Effect.gen(function* () {
 const processes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    CREATE TABLE processes (
+    CREATE TABLE IF NOT EXISTS processes (
       id TEXT NOT NULL PRIMARY KEY,
       beats BIGINT NOT NULL
     )`
   // The process that opened the hold. Null when no Heartbeat watches the process; the hold then
   // ends with its lease.
-  yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
+  yield* addColumn(sql, "holds", "owner TEXT")
 })
 
 const origins = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`ALTER TABLE figures ADD COLUMN vendor_index TEXT`
-  yield* sql`ALTER TABLE figures ADD COLUMN of_domain TEXT`
+  yield* addColumn(sql, "figures", "vendor_index TEXT")
+  yield* addColumn(sql, "figures", "of_domain TEXT")
 })
 
 const imports = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // Name of the list in use, and when it was imported.
-  yield* sql`ALTER TABLE ranking ADD COLUMN name TEXT`
-  yield* sql`ALTER TABLE ranking ADD COLUMN imported_at BIGINT`
+  yield* addColumn(sql, "ranking", "name TEXT")
+  yield* addColumn(sql, "ranking", "imported_at BIGINT")
 })
 
 const observations = Effect.gen(function* () {
@@ -158,9 +169,9 @@ const observations = Effect.gen(function* () {
     orElse: () => sql.literal(""),
   })
   // Since when the figures are the same. Null: since `fetched_at`.
-  yield* sql`ALTER TABLE figures ADD COLUMN since BIGINT`
+  yield* addColumn(sql, "figures", "since BIGINT")
   yield* sql`
-    CREATE TABLE observations (
+    CREATE TABLE IF NOT EXISTS observations (
       page TEXT NOT NULL,
       provider TEXT NOT NULL,
       fetched_at BIGINT NOT NULL,
@@ -173,22 +184,23 @@ const observations = Effect.gen(function* () {
       stored_at BIGINT NOT NULL,
       PRIMARY KEY (page, provider, fetched_at)
     ) ${clustered}`
-  yield* sql`CREATE INDEX observations_by_age ON observations (stored_at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS observations_by_age ON observations (stored_at)`
   yield* sql.onDialectOrElse({
     sqlite: () => sql`
       CREATE TRIGGER figures_changed BEFORE UPDATE ON figures
       WHEN NEW.since IS NULL AND OLD.fetched_at < NEW.fetched_at
       BEGIN ${replaced(sql)} END`,
     orElse: () =>
-      Effect.zipRight(
+      Effect.all([
         sql`
-          CREATE FUNCTION keep_figures() RETURNS trigger LANGUAGE plpgsql AS $$
+          CREATE OR REPLACE FUNCTION keep_figures() RETURNS trigger LANGUAGE plpgsql AS $$
           BEGIN ${replaced(sql)} RETURN NEW; END $$`,
+        sql`DROP TRIGGER IF EXISTS figures_changed ON figures`,
         sql`
           CREATE TRIGGER figures_changed BEFORE UPDATE ON figures
           FOR EACH ROW WHEN (NEW.since IS NULL AND OLD.fetched_at < NEW.fetched_at)
           EXECUTE FUNCTION keep_figures()`,
-      ),
+      ]),
   })
 })
 
@@ -204,16 +216,16 @@ const replaced = (sql: SqlClient.SqlClient) =>
 const budgets = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    CREATE TABLE budgets (
+    CREATE TABLE IF NOT EXISTS budgets (
       id TEXT NOT NULL PRIMARY KEY,
       account_id TEXT NOT NULL REFERENCES accounts (id),
       credits BIGINT NOT NULL CHECK (credits > 0),
       period TEXT NOT NULL CHECK (period IN ('day', 'month', 'total')),
       since BIGINT NOT NULL
     )`
-  yield* sql`CREATE INDEX budgets_by_account ON budgets (account_id)`
+  yield* sql`CREATE INDEX IF NOT EXISTS budgets_by_account ON budgets (account_id)`
   yield* sql`
-    CREATE TABLE budget_uses (
+    CREATE TABLE IF NOT EXISTS budget_uses (
       budget_id TEXT NOT NULL REFERENCES budgets (id),
       start BIGINT NOT NULL,
       charged BIGINT NOT NULL CHECK (charged >= 0),
@@ -222,18 +234,18 @@ const budgets = Effect.gen(function* () {
       PRIMARY KEY (budget_id, start)
     )`
   // The number of budgets of the account, so that a commit without budgets does not look for them.
-  yield* sql`ALTER TABLE balances ADD COLUMN budgets BIGINT NOT NULL DEFAULT 0`
+  yield* addColumn(sql, "balances", "budgets BIGINT NOT NULL DEFAULT 0")
   // The keys that replace each other share a budget.
-  yield* sql`ALTER TABLE api_keys ADD COLUMN budget_id TEXT REFERENCES budgets (id)`
-  yield* sql`ALTER TABLE holds ADD COLUMN api_key_id TEXT`
-  yield* sql`ALTER TABLE holds ADD COLUMN held_at BIGINT`
+  yield* addColumn(sql, "api_keys", "budget_id TEXT REFERENCES budgets (id)")
+  yield* addColumn(sql, "holds", "api_key_id TEXT")
+  yield* addColumn(sql, "holds", "held_at BIGINT")
   yield* sql.onDialectOrElse({
     sqlite: () => rebuildEntries(sql),
     orElse: () => sql`
       ALTER TABLE entries
-        ADD COLUMN api_key_id TEXT,
-        ADD COLUMN held_at BIGINT,
-        DROP CONSTRAINT entries_kind_check,
+        ADD COLUMN IF NOT EXISTS api_key_id TEXT,
+        ADD COLUMN IF NOT EXISTS held_at BIGINT,
+        DROP CONSTRAINT IF EXISTS entries_kind_check,
         ADD CONSTRAINT entries_kind_check CHECK (kind IN ('grant', 'charge', 'correction'))`,
   })
 })
@@ -242,7 +254,7 @@ const budgets = Effect.gen(function* () {
 const rebuildEntries = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     yield* sql`
-      CREATE TABLE new_entries (
+      CREATE TABLE IF NOT EXISTS new_entries (
         account_id TEXT NOT NULL REFERENCES accounts (id),
         sequence BIGINT NOT NULL,
         kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge', 'correction')),
@@ -265,19 +277,19 @@ const rebuildEntries = (sql: SqlClient.SqlClient) =>
     yield* sql`DROP TABLE entries`
     yield* sql`ALTER TABLE new_entries RENAME TO entries`
     // An index that is made at the end is sorted once, which is many times faster.
-    yield* sql`CREATE UNIQUE INDEX entries_by_request ON entries (request_id)`
+    yield* sql`CREATE UNIQUE INDEX IF NOT EXISTS entries_by_request ON entries (request_id)`
   })
 
 const scopes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`ALTER TABLE api_keys ADD COLUMN scopes TEXT NOT NULL DEFAULT 'check,read'`
-  yield* sql`ALTER TABLE accounts ADD COLUMN suspended_at BIGINT`
+  yield* addColumn(sql, "api_keys", "scopes TEXT NOT NULL DEFAULT 'check,read'")
+  yield* addColumn(sql, "accounts", "suspended_at BIGINT")
 })
 
 const auditLog = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* sql`
-    CREATE TABLE audit_log (
+    CREATE TABLE IF NOT EXISTS audit_log (
       sequence BIGINT NOT NULL PRIMARY KEY,
       at BIGINT NOT NULL,
       actor TEXT NOT NULL,
@@ -290,16 +302,16 @@ const auditLog = Effect.gen(function* () {
       granted BIGINT,
       hash TEXT NOT NULL
     )`
-  yield* sql`CREATE INDEX audit_log_by_row ON audit_log (row_table, row_id, sequence)`
+  yield* sql`CREATE INDEX IF NOT EXISTS audit_log_by_row ON audit_log (row_table, row_id, sequence)`
   yield* sql`
-    CREATE TABLE audit_head (
+    CREATE TABLE IF NOT EXISTS audit_head (
       id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
       entries BIGINT NOT NULL,
       head TEXT NOT NULL
     )`
   // The acts under the idempotency keys of the HTTP administration.
   yield* sql`
-    CREATE TABLE act_requests (
+    CREATE TABLE IF NOT EXISTS act_requests (
       request_key TEXT NOT NULL,
       action TEXT NOT NULL,
       fingerprint TEXT NOT NULL,
@@ -318,7 +330,7 @@ const usage = Effect.gen(function* () {
   })
   // `day` counts the days since 1970-01-01. `api_key_id` is empty for requests that name no key.
   yield* sql`
-    CREATE TABLE usage (
+    CREATE TABLE IF NOT EXISTS usage (
       account_id TEXT NOT NULL REFERENCES accounts (id),
       day BIGINT NOT NULL,
       api_key_id TEXT NOT NULL,
@@ -330,7 +342,7 @@ const usage = Effect.gen(function* () {
       server_error BIGINT NOT NULL,
       PRIMARY KEY (account_id, day, api_key_id)
     ) ${clustered}`
-  yield* sql`CREATE INDEX usage_by_day ON usage (day)`
+  yield* sql`CREATE INDEX IF NOT EXISTS usage_by_day ON usage (day)`
 })
 
 const purchases = Effect.gen(function* () {
@@ -341,7 +353,7 @@ const purchases = Effect.gen(function* () {
   })
   // `day` counts the days since 1970-01-01. `cost` is in millionths of the vendor's currency.
   yield* sql`
-    CREATE TABLE purchase_days (
+    CREATE TABLE IF NOT EXISTS purchase_days (
       provider TEXT NOT NULL,
       day BIGINT NOT NULL,
       calls BIGINT NOT NULL,
@@ -353,7 +365,7 @@ const purchases = Effect.gen(function* () {
       PRIMARY KEY (provider, day)
     ) ${clustered}`
   yield* sql`
-    CREATE TABLE purchases (
+    CREATE TABLE IF NOT EXISTS purchases (
       id TEXT NOT NULL PRIMARY KEY,
       provider TEXT NOT NULL,
       at BIGINT NOT NULL,
@@ -363,10 +375,10 @@ const purchases = Effect.gen(function* () {
       cost BIGINT,
       is_reported BIGINT
     ) ${clustered}`
-  yield* sql`CREATE INDEX purchases_by_time ON purchases (at)`
+  yield* sql`CREATE INDEX IF NOT EXISTS purchases_by_time ON purchases (at)`
   // A commit that changes purchases of a vendor locks the vendor's row.
   yield* sql`
-    CREATE TABLE vendors (
+    CREATE TABLE IF NOT EXISTS vendors (
       name TEXT NOT NULL PRIMARY KEY,
       paused_until BIGINT NOT NULL
     )`
@@ -380,7 +392,7 @@ const vendorReadings = Effect.gen(function* () {
   })
   // `used` and `cost` are in millionths, unless `used` counts rows. `day` is null on demand.
   yield* sql`
-    CREATE TABLE vendor_readings (
+    CREATE TABLE IF NOT EXISTS vendor_readings (
       provider TEXT NOT NULL,
       at BIGINT NOT NULL,
       day BIGINT,
@@ -396,7 +408,7 @@ const vendorReadings = Effect.gen(function* () {
       in_flight_targets BIGINT NOT NULL,
       PRIMARY KEY (provider, at)
     ) ${clustered}`
-  yield* sql`CREATE UNIQUE INDEX vendor_readings_by_day ON vendor_readings (provider, day)`
+  yield* sql`CREATE UNIQUE INDEX IF NOT EXISTS vendor_readings_by_day ON vendor_readings (provider, day)`
 })
 
 const claims = Effect.gen(function* () {
@@ -407,7 +419,7 @@ const claims = Effect.gen(function* () {
   })
   // The pages whose figures a process is buying.
   yield* sql`
-    CREATE TABLE claims (
+    CREATE TABLE IF NOT EXISTS claims (
       provider TEXT NOT NULL,
       page TEXT NOT NULL,
       owner TEXT NOT NULL,
@@ -451,9 +463,77 @@ export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   })(undefined),
 ).pipe(Effect.map(({ newest }) => newest ?? 0))
 
-const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
-  Effect.catchAllDefect(Effect.fail),
-  Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
+/** The step of each migration, in the order of their numbers. */
+const steps = Object.entries<Effect.Effect<unknown, unknown, SqlClient.SqlClient>>(migrations).map(
+  ([name, change]) => {
+    const [id = "", ...words] = name.split("_")
+    return { id: Number(id), name: words.join("_"), change }
+  },
+)
+
+/** The table that earlier versions made. */
+const createTable = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql.withTransaction(
+    sql.onDialectOrElse({
+      sqlite: () => sql`
+        CREATE TABLE IF NOT EXISTS effect_sql_migrations (
+          migration_id INTEGER PRIMARY KEY NOT NULL,
+          created_at DATETIME NOT NULL DEFAULT current_timestamp,
+          name VARCHAR(255) NOT NULL
+        )`,
+      orElse: () => sql`
+        CREATE TABLE IF NOT EXISTS effect_sql_migrations (
+          migration_id INTEGER PRIMARY KEY,
+          created_at TIMESTAMP WITH TIME ZONE NOT NULL DEFAULT now(),
+          name TEXT NOT NULL
+        )`,
+    }),
+  ),
+)
+
+// Applies one migration, with its row, in a transaction. Skips a migration that another process
+// applied, which can happen when this process stood still for longer than its lease.
+const apply = (lock: MigrationLock.MigrationLock, { change, id, name }: (typeof steps)[number]) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.gen(function* () {
+      yield* lock.extend
+      const recorded = yield* sql`
+        INSERT INTO effect_sql_migrations (migration_id, name) VALUES (${id}, ${name})
+        ON CONFLICT (migration_id) DO NOTHING RETURNING migration_id`
+      if (recorded.length > 0) yield* change
+    }).pipe(sql.withTransaction),
+  )
+
+// Waits until this process holds the lock, or another process has migrated the database.
+const lockOrDone = (lock: MigrationLock.MigrationLock) =>
+  Effect.gen(function* () {
+    if (yield* lock.take) return
+    yield* Effect.logInfo("Another process migrates the database. This process waits for it.")
+    yield* Effect.repeat(
+      Effect.flatMap(applied, (version) => (version >= newest ? Effect.succeed(true) : lock.take)),
+      { until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") },
+    )
+  })
+
+const applyDue = Effect.flatMap(MigrationLock.make, (lock) =>
+  Effect.gen(function* () {
+    yield* lockOrDone(lock)
+    const version = yield* applied
+    const due = steps.filter(({ id }) => id > version)
+    yield* Effect.forEach(due, (step) => apply(lock, step), { discard: true })
+  }).pipe(Effect.ensuring(Effect.ignore(lock.release))),
+)
+
+const repeated = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  effect.pipe(
+    Effect.catchAllDefect(Effect.fail),
+    Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
+  )
+
+/** Applies the migrations that are due. Returns the former schema version. */
+const migrate = repeated(createTable).pipe(
+  Effect.zipRight(applied),
+  Effect.zipLeft(repeated(applyDue)),
 )
 
 // True when the newest migration was applied, so that the start needs no migration lock. This SQL
@@ -482,6 +562,9 @@ const explain = (error: unknown) =>
     ),
   )
 
+/** Returns true while a process migrates the database. */
+export const isRunning = MigrationLock.isTaken
+
 /** Fails with StoreFailure when the database's schema is older or newer than this program's. */
 export const required = Effect.flatMap(applied, (version) =>
   version === newest
@@ -495,17 +578,15 @@ export const required = Effect.flatMap(applied, (version) =>
 ).pipe(Effect.mapError(Failure.describe))
 
 /**
- * Migrates the database to the newest schema, and returns the former schema version. Fails with StoreFailure when the database is newer
- * than the program. When several processes start at once, one migrates while the others wait. On a
- * new database, two processes may create the first table at once: one of them fails and retries.
+ * Migrates the database to the newest schema, and returns the former schema version. Fails with
+ * StoreFailure when the database is newer than the program. When several processes start at once,
+ * one migrates while the others wait. On a new database, two processes may create the first table
+ * at once: one of them fails and retries.
  */
 export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipLeft(required),
   Effect.mapBoth({
-    onSuccess: Option.match({
-      onNone: () => newest,
-      onSome: ([first]) => (first === undefined ? newest : first[0] - 1),
-    }),
+    onSuccess: Option.getOrElse(() => newest),
     onFailure: Failure.describe,
   }),
 )

@@ -55,18 +55,22 @@ export const examine = (
   )
 }
 
+/** What a process creates before the tables of the first migration. */
+const tablesOfMigrations = "('effect_sql_migrations', 'migration_lock')"
+
 /** One statement, so that another process may create the tables at the same time. */
 const refuseForeign = (sql: SqlClient.SqlClient, place: string) =>
   sql
     .onDialectOrElse({
       pg: () => sql<{ name: string }>`
         SELECT tablename AS name FROM pg_tables
-        WHERE schemaname = current_schema() AND tablename <> 'effect_sql_migrations'
+        WHERE schemaname = current_schema()
+        AND tablename NOT IN ${sql.literal(tablesOfMigrations)}
         AND (to_regclass('effect_sql_migrations') IS NULL OR to_regclass('entries') IS NULL)
         ORDER BY tablename LIMIT 1`,
       orElse: () => sql<{ name: string }>`
         SELECT name FROM sqlite_schema WHERE type = 'table'
-        AND name NOT LIKE 'sqlite_%' AND name <> 'effect_sql_migrations'
+        AND name NOT LIKE 'sqlite_%' AND name NOT IN ${sql.literal(tablesOfMigrations)}
         AND (SELECT count(*) FROM sqlite_schema WHERE type = 'table'
           AND name IN ('effect_sql_migrations', 'entries')) < 2
         ORDER BY name LIMIT 1`,

@@ -1,0 +1,98 @@
+/** Replicas of the program that start at once on a database that must be migrated. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { AuditLog } from "../../src/AuditLog.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as Postgres from "../../src/sql/Postgres.ts"
+import { folder, serve, start } from "../support/Program.ts"
+import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
+
+const oldData = readFileSync(join(import.meta.dirname, "../upgrade/47bc1c2.postgres.sql"), "utf8")
+
+const startThree = (url: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const cwd = yield* folder
+    const settings = { AUTHORITY_DATABASE_URL: Redacted.value(url) }
+    return yield* Effect.all([serve(cwd, settings), serve(cwd, settings), serve(cwd, settings)], {
+      concurrency: "unbounded",
+    })
+  })
+
+/** Counts the rows of the migrations, and the locks that are left. */
+const isMigratedOnce = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`SELECT migration_id FROM effect_sql_migrations`
+  assert.strictEqual(rows.length, Migrations.newest)
+  assert.deepStrictEqual(yield* sql`SELECT owner FROM migration_lock`, [])
+  const log = yield* AuditLog
+  const lines = yield* log.list({ limit: 1000 })
+  assert.strictEqual(lines.filter(({ action }) => action === "log.begin").length, 1)
+  assert.deepStrictEqual((yield* log.verify).problems, [])
+  assert.deepStrictEqual((yield* (yield* CreditLedger).verify).problems, [])
+})
+
+const timeout = 60_000
+
+describe("three replicas that start at once", () => {
+  it.scopedLive(
+    "three replicas that start at once on an empty PostgreSQL database migrate it once, and all serve",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* temporaryDatabase
+        const replicas = yield* startThree(url)
+        for (const { exitCode } of replicas) assert.isUndefined(exitCode())
+        yield* Effect.provide(isMigratedOnce, postgresDatabase(url))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "replicas migrate an older PostgreSQL database after the replica that was migrating it was killed",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* temporaryDatabase
+        const client = Effect.map(Layer.build(Postgres.layer(url)), (context) =>
+          Context.get(context, SqlClient.SqlClient),
+        )
+        const [sql, other] = [yield* client, yield* client]
+        yield* sql.unsafe(oldData)
+        // A reader of `figures` makes migration 6 wait, which changes that table.
+        const reader = yield* Effect.fork(
+          sql.withTransaction(
+            Effect.zipRight(
+              sql`SELECT 1 FROM figures`,
+              Effect.forever(Effect.zipRight(sql`SELECT 1`, Effect.sleep("500 millis"))),
+            ),
+          ),
+        )
+        const killed = yield* start(yield* folder, ["serve"], {
+          AUTHORITY_DATABASE_URL: Redacted.value(url),
+          AUTHORITY_PORT: "0",
+        })
+        yield* eventually(
+          "the migration waits",
+          Effect.map(
+            other`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'figures'::regclass
+              AND (SELECT MAX(migration_id) FROM effect_sql_migrations) = 5`,
+            (rows) => rows.length > 0,
+          ),
+        )
+        killed.signal("SIGKILL")
+        const starting = yield* Effect.fork(startThree(url))
+        yield* Fiber.interrupt(reader)
+        const replicas = yield* Fiber.join(starting)
+        for (const { exitCode } of replicas) assert.isUndefined(exitCode())
+        yield* Effect.provide(isMigratedOnce, postgresDatabase(url))
+      }),
+    timeout,
+  )
+})
