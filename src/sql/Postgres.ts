@@ -2,6 +2,7 @@
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
+import * as Statement from "@effect/sql/Statement"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,6 +14,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import * as PostgresConnection from "./PostgresConnection.ts"
 import * as PostgresPool from "./PostgresPool.ts"
 import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
@@ -63,9 +65,20 @@ const make = Effect.fnUntraced(function* (
   options: PostgresPool.Options,
   maxWait: Duration.Duration,
 ) {
-  const sql = yield* PgClient.fromPool({
-    ...naming,
-    acquire: Effect.tap(PostgresPool.make(options), (pool) => connected(pool, maxWait)),
+  const pool = yield* PostgresPool.make(options)
+  yield* connected(pool, maxWait)
+  const { database, host, port } = options.target
+  const sql = yield* SqlClient.make({
+    acquirer: Effect.succeed(PostgresConnection.ofPool(pool)),
+    transactionAcquirer: PostgresConnection.reserve(pool),
+    compiler: PgClient.makeCompiler(naming.transformQueryNames),
+    transformRows: Statement.defaultTransforms(naming.transformResultNames).array,
+    spanAttributes: [
+      ["db.system.name", "postgresql"],
+      ["db.namespace", database],
+      ["server.address", host],
+      ["server.port", port],
+    ],
   })
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
