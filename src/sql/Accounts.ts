@@ -11,7 +11,6 @@ import { genesisHash } from "../ledger/LedgerEntry.ts"
 import { makeLines } from "./auditLines.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
-import { retryAfterConflict } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
@@ -49,7 +48,6 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
           line(now === null ? "account.resume" : "account.suspend", id, ["suspendedAt"]),
         ),
         sql.withTransaction,
-        retryAfterConflict,
         Failure.orDie,
       )
     const found = ({ text, ...search }: Search) => {
@@ -81,7 +79,6 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
           Effect.catchIf(Failure.isDuplicate, () => new AccountExists({ name })),
           Effect.zipRight(line("account.create", account.id, null)),
           sql.withTransaction,
-          retryAfterConflict,
         )
         return account
       }, Failure.orDie),

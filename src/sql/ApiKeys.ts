@@ -24,7 +24,7 @@ import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 import { nextPage, pageSize } from "./paging.ts"
-import { makeRetryAfterDisconnection, retryAfterConflict } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
@@ -69,7 +69,6 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           return issued
         },
         sql.withTransaction,
-        retryAfterConflict,
         Failure.orDie,
       ),
 
@@ -87,7 +86,6 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           return issued
         },
         sql.withTransaction,
-        retryAfterConflict,
         Failure.orDie,
       ),
 
@@ -104,7 +102,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
             yield* log.updated(key.id, key.id === id ? { ...change, budget } : { budget })
           }
           return yield* usable(id)
-        }).pipe(sql.withTransaction, retryAfterConflict)
+        }).pipe(sql.withTransaction)
       }, Failure.orDie),
 
       revoke: Effect.fn("ApiKeys.revoke")(
@@ -116,7 +114,6 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           return { id, revokedAt: revoked.value.revokedAt }
         },
         sql.withTransaction,
-        retryAfterConflict,
         Failure.orDie,
       ),
 

@@ -9,7 +9,6 @@ import { AuditLine, Detail } from "../ledger/AuditLine.ts"
 import { makeLines } from "./auditLines.ts"
 import { makeVerify } from "./auditVerification.ts"
 import * as Failure from "./Failure.ts"
-import { retryAfterConflict } from "./retry.ts"
 
 const ListedLine = Schema.Struct({ ...AuditLine.fields, detail: Schema.parseJson(Detail) })
 
@@ -39,7 +38,7 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
 
     return AuditLog.of({
       append: Effect.fn("AuditLog.append")((act) =>
-        appendAct(act).pipe(sql.withTransaction, retryAfterConflict, Effect.asVoid, Failure.orDie),
+        appendAct(act).pipe(sql.withTransaction, Effect.asVoid, Failure.orDie),
       ),
       doneUnder: Effect.fn("AuditLog.doneUnder")((key) => Failure.orDie(doneUnder(key))),
       list: Effect.fn("AuditLog.list")(({ before = Number.MAX_SAFE_INTEGER, limit }) =>

@@ -20,7 +20,7 @@ import { type Given, makeLines } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
-import { retryAfterConflict, retryAfterDisconnection } from "./retry.ts"
+import { retryAfterDisconnection } from "./retry.ts"
 
 /** One change to one account's books. */
 export interface Command {
@@ -156,7 +156,6 @@ const inTransaction =
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
     statements.pipe(
       sql.withTransaction,
-      retryAfterConflict,
       retryAfterDisconnection,
       Effect.catchAll((error) =>
         Failure.isBadData(error)

@@ -10,7 +10,7 @@ import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts
 import * as BulkRows from "./bulkRows.ts"
 import * as ClaimRows from "./claims.ts"
 import * as Failure from "./Failure.ts"
-import { makeRetryAfterDisconnection, retryAfterConflict } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 
 /**
  * Stores metrics in SQL. The table `figures` has the latest figures of each page, which are also its
@@ -28,7 +28,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     const insertPast = BulkRows.inserter(sql, pastTable)
     const rows = yield* ClaimRows.make
     const committed = <A, E>(effect: Effect.Effect<A, E>) =>
-      sql.withTransaction(effect).pipe(retryAfterConflict, retried, Failure.orDie)
+      sql.withTransaction(effect).pipe(retried, Failure.orDie)
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>

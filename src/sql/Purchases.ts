@@ -27,7 +27,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { makeQueries, type Queries } from "./purchaseQueries.ts"
-import { retryAfterConflict, retryAfterDisconnection } from "./retry.ts"
+import { retryAfterDisconnection } from "./retry.ts"
 import { makeReadings } from "./vendorReadings.ts"
 
 interface Opening {
@@ -182,7 +182,6 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
     const former: Former = { opened: undefined }
     return Effect.suspend(() => attempt(commands, former)).pipe(
       sql.withTransaction,
-      retryAfterConflict,
       retryAfterDisconnection,
       Effect.catchAll((error) =>
         Failure.isBadData(error)

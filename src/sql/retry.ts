@@ -17,15 +17,20 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
-/** Starts a transaction again after a serialization failure or a deadlock. */
+/**
+ * Runs a transaction or a single statement again after a serialization failure or a deadlock, for
+ * up to 10 seconds. `withTransaction` and the single statements on PostgreSQL use it, so a store
+ * does not.
+ */
 export const retryAfterConflict = <A, E, R>(
-  transaction: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> =>
-  retry({ while: Failure.isConflict, schedule: afterConflict })(transaction)
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E, R> => retry({ while: Failure.isConflict, schedule: afterConflict })(effect)
 
 /** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
-const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
-  Schedule.intersect(Schedule.recurs(10)),
+const afterConflict = Schedule.exponential("5 millis", 1.5).pipe(
+  Schedule.union(Schedule.spaced("250 millis")),
+  Schedule.jittered,
+  Schedule.upTo("10 seconds"),
 )
 
 /** How long statements are retried after a lost connection. `authority serve` sets its own limit. */

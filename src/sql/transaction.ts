@@ -1,7 +1,8 @@
 /**
- * Replaces the SQL client's `withTransaction`, with three differences. Each database has its own
- * BEGIN statement. A failed COMMIT is a failure, not a defect, and is rolled back. A tracing span
- * is created only when tracing is on.
+ * Replaces the SQL client's `withTransaction`, with four differences. Each database has its own
+ * BEGIN statement. A failed COMMIT is a failure, not a defect, and is rolled back. A transaction
+ * that the database rolls back because of a conflict starts again. A tracing span is created only
+ * when tracing is on.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
@@ -11,10 +12,12 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as FiberRef from "effect/FiberRef"
+import { retryAfterConflict } from "./retry.ts"
 
 /**
  * Makes a `withTransaction` for the client `sql`. `begin` is the statement that begins a
- * transaction. `run` executes a statement that has no parameters.
+ * transaction. `run` executes a statement that has no parameters. The effect of a transaction may
+ * run several times, so it must change nothing but the database.
  */
 export const make = (
   sql: SqlClient.SqlClient,
@@ -57,7 +60,7 @@ export const make = (
 
   return (effect) =>
     Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (transaction) =>
-      Option.isNone(transaction) ? outermost(effect) : nested(effect),
+      Option.isNone(transaction) ? retryAfterConflict(outermost(effect)) : nested(effect),
     )
 }
 

@@ -52,8 +52,20 @@ const events = [
 export type Fault = keyof typeof chances
 export type Event = (typeof events)[number]
 
+/**
+ * The store answers this share of the statements and COMMITs by 40001, as a distributed engine may.
+ * No request may fail because of that, so a conflict does not count as trouble.
+ */
+const conflictChance = 0.1
+
+const mixed: ReadonlyArray<string> = [...Object.keys(chances), ...events]
+
 /** All kinds of faults. The simulator prints how often each kind occurred. */
-export const kinds: ReadonlyArray<string> = [...Object.keys(chances), ...events]
+export const kinds: ReadonlyArray<string> = [
+  ...mixed,
+  "store: conflict at a statement",
+  "store: conflict at COMMIT",
+]
 
 /**
  * This share of the seeds has faults of a single kind. The traces of these seeds are easier to
@@ -69,19 +81,24 @@ export class Faults {
   /** The ids of the requests whose data the store refuses. */
   readonly refused = new Set<string>()
   private isOver = false
+  // Of its own, so that the other faults of a seed stay as they are.
+  private readonly conflicts: Random
+  private readonly hasConflicts: boolean
   private readonly world: World
   private readonly random: Random
   private readonly rates: ReadonlyMap<string, number>
   /** The faults of a whole process or store, with their times in milliseconds from the start. */
   readonly events: ReadonlyArray<{ readonly event: Event; readonly atMs: number }>
 
-  /** Faults happen within the first `lengthMs`. */
-  constructor(world: World, lengthMs: number) {
+  /** Faults happen within the first `lengthMs`. `conflicts` is true when the store must have some. */
+  constructor(world: World, lengthMs: number, conflicts: boolean) {
     this.world = world
+    this.conflicts = new Random(world.seed, 102)
+    this.hasConflicts = this.conflicts.chance(0.3) || conflicts
     const random = new Random(world.seed, 101)
     this.random = random
     const isQuiet = random.chance(quietShare)
-    const only = random.below(kinds.length)
+    const only = random.below(mixed.length)
     const has = (kind: number) => (isQuiet ? kind === only : random.chance(0.3))
     this.rates = new Map(
       Object.entries(chances).flatMap(([kind, chance], i) =>
@@ -107,8 +124,15 @@ export class Faults {
     return true
   }
 
+  /** Decides whether the store answers by a conflict now. Counts the conflict if so. */
+  conflict(at: "a statement" | "COMMIT", process: string): boolean {
+    if (!this.hasConflicts || this.isOver || !this.conflicts.chance(conflictChance)) return false
+    this.happens(`store: conflict at ${at}`, process)
+    return true
+  }
+
   /** Records a fault. */
-  happens(fault: Fault | Event, process: string): void {
+  happens(fault: Fault | Event | `store: conflict at ${string}`, process: string): void {
     this.world.count(fault)
     this.world.note(process, `FAULT ${fault}`)
   }

@@ -64,6 +64,7 @@ export const injectFaults = (options: Options) =>
     const lost = failure("ECONNRESET", "the simulated connection was lost")
     const full = failure("SQLITE_FULL", "the simulated disk is full")
     const dataRefused = failure("SQLITE_CONSTRAINT_CHECK", "the simulated constraint failed")
+    const conflict = failure("40001", "restart transaction: the simulated engine asks for it")
     const pause = (least: number, most: number) => {
       const ms = faults.between(least, most)
       faults.trouble(ms)
@@ -100,6 +101,7 @@ export const injectFaults = (options: Options) =>
         setOpen(false)
       })
       const strikes: Faults["strikes"] = (fault) => faults.strikes(fault, name)
+      if (faults.conflict("COMMIT", name)) return conflict
       if (strikes("store: disk full at COMMIT", name)) return troubled(full)
       if (strikes("store: connection lost before COMMIT took effect", name)) return troubled(lost)
       if (hasCharged && strikes("crash before COMMIT", name)) return ends
@@ -136,6 +138,7 @@ export const injectFaults = (options: Options) =>
       // No other fault outside of a transaction: a statement there only reads, and a pause would
       // let other fibers run in between.
       if (!isOpen) return run
+      if (faults.conflict("a statement", name)) return conflict
       if (text.startsWith("INSERT INTO entries")) hasCharged = true
       if (isRefused(text, params)) return dataRefused
       if (faults.strikes("store: disk full at a statement", name)) return troubled(full)

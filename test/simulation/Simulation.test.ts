@@ -5,6 +5,7 @@
 import { execFile, execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { simulate } from "./Simulation.ts"
@@ -24,6 +25,19 @@ describe("the simulation", () => {
     "the service keeps its guarantees in the simulation with seed %i, which once found a bug that is now fixed",
     (seed) => assert.deepStrictEqual(simulate(template, seed).problems, []),
   )
+
+  it("the books are equal, and no request fails, when the store answers one in ten statements and COMMITs by 40001", async () => {
+    let [atStatements, atCommits] = [0, 0]
+    for (let seed = 301; seed <= 340; seed++) {
+      const { counts, problems } = simulate(template, seed, { conflicts: true })
+      await setImmediate()
+      assert.deepStrictEqual(problems, [], `seed ${seed}`)
+      atStatements += counts.get("store: conflict at a statement") ?? 0
+      atCommits += counts.get("store: conflict at COMMIT") ?? 0
+    }
+    assert.isAtLeast(atStatements, 300)
+    assert.isAtLeast(atCommits, 40)
+  })
 
   it("every patch that plants a bug on purpose applies to the current sources", () => {
     const mutants = join(import.meta.dirname, "mutants")

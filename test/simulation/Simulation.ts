@@ -34,6 +34,8 @@ export interface Options {
   readonly record?: boolean
   /** Leaves out all requests but these. */
   readonly only?: ReadonlySet<number>
+  /** True: the store answers 40001 now and then. Default: in three of ten seeds. */
+  readonly conflicts?: boolean
 }
 
 export interface Result {
@@ -60,7 +62,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     if (!problems.has(text)) world.note("PROBLEM", text)
     problems.add(text)
   }
-  const faults = new Faults(world, lengthMs)
+  const faults = new Faults(world, lengthMs, options.conflicts ?? false)
   const witness = new Witness(world, faults, problem)
   const knownMs = knownMsOf(world)
   const purchases = new Purchases({ world, faults, knownMs, excusedMs, problem })
