@@ -153,8 +153,10 @@ const Line = ({
       <td class="place">{number(place)}</td>
       <td class="url" title={url}>
         <Url url={url} />
-        {reason !== "INVALID_URL" && <LinkOut url={url} />}
-        {figures !== undefined && <HistoryButton url={url} />}
+        <span class="icons">
+          {reason !== "INVALID_URL" && <LinkOut url={url} />}
+          {figures !== undefined && <HistoryButton url={url} />}
+        </span>
         {sameAs !== undefined && <span class="hint same"> same as No. {number(sameAs)}</span>}
       </td>
       {figures !== undefined ? (

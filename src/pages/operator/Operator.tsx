@@ -43,7 +43,7 @@ const SignIn = () => {
   return (
     <section class="card" aria-labelledby="sign-in">
       <h2 id="sign-in">Administration</h2>
-      <form onSubmit={(event) => void submit(event)}>
+      <form class="sign-in" onSubmit={(event) => void submit(event)}>
         <label for="token">Token</label>
         <input
           ref={field}
@@ -94,7 +94,7 @@ const Accounts = () => {
   return (
     <section class="card" aria-labelledby="accounts-title">
       <h2 id="accounts-title">Accounts</h2>
-      <form class="ask" onSubmit={find}>
+      <form class="ask search" onSubmit={find}>
         <label class="unseen" for="search">
           Search by name, key label or start of a key
         </label>
@@ -110,7 +110,7 @@ const Accounts = () => {
         </button>
       </form>
       {rows.length === 0 ? (
-        <p class="hint">No account was found.</p>
+        <p class="hint">{isBusy.value ? "One moment, please." : "No account was found."}</p>
       ) : (
         <div class="scroll" tabIndex={0} role="group" aria-label="Accounts, most spent first">
           <table>
@@ -259,7 +259,7 @@ const AuditLog = () => (
               <td>{actor}</td>
               <td>{action}</td>
               <td>{subject}</td>
-              <td>
+              <td class="detail">
                 {Object.entries(detail)
                   .filter(([, value]) => value !== null)
                   .map(([name, value]) => `${name}: ${value}`)
