@@ -226,22 +226,25 @@ const reconciliationOf = ({ since, until, ...comparison }: Rule.Comparison): Rec
   }
 }
 
-/** Puts what was sold on a day into the row of its vendor, or into a row of its own. */
+/**
+ * Puts what was sold on a day into the row of its only vendor, or into a row of its own. `sold` is
+ * undefined when the ledger counts no usage.
+ */
 const rowsOf = (
   bought: ReadonlyArray<PurchaseDay>,
-  sold: ReadonlyArray<Usage.Row> = [],
+  sold: ReadonlyArray<Usage.Row> | undefined,
 ): ReadonlyArray<Row> => {
-  const soldOn = new Map(sold.map((usage) => [usage.day, usage]))
+  const soldOn = new Map(sold?.map((usage) => [usage.day, usage]))
   const vendorsOn = new Map<number, ReadonlyArray<PurchaseDay>>()
   for (const one of bought) vendorsOn.set(one.day, [...(vendorsOn.get(one.day) ?? []), one])
-  const days = new Set([...vendorsOn.keys(), ...sold.flatMap(({ day }) => day ?? [])])
+  const days = new Set([...vendorsOn.keys(), ...(sold ?? []).flatMap(({ day }) => day ?? [])])
   return [...days]
     .sort((a, b) => a - b)
     .flatMap((day): ReadonlyArray<Row> => {
       const vendors = vendorsOn.get(day) ?? []
-      const usage = soldOn.get(day)
-      if (usage === undefined) return vendors.map(rowOf)
-      const sale = { answeredFromCache: usage.known, creditsCharged: usage.credits }
+      if (sold === undefined) return vendors.map(rowOf)
+      const { credits: creditsCharged = 0, known: answeredFromCache = 0 } = soldOn.get(day) ?? {}
+      const sale = { answeredFromCache, creditsCharged }
       const [only, ...others] = vendors
       return only !== undefined && others.length === 0
         ? [{ ...rowOf(only), ...sale }]

@@ -1,12 +1,38 @@
 /** Tests the operator's part of the console in a real browser. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { Page } from "playwright-core"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { Purchases } from "../../src/Purchases.ts"
 import { isMissing, visit } from "../support/Browser.ts"
 import { timeout } from "../support/ConsolePage.ts"
 import { batchPath, start } from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
+
+/** Two calls: one was answered, and one is without an answer. */
+const bought = Layer.tap(MemoryPurchases.layer, (context) =>
+  Effect.gen(function* () {
+    const { close, open } = Context.get(context, Purchases)
+    const first = yield* open({ provider: "moz", targets: 1200 })
+    yield* close(first, { state: "answered", rows: 1200, cost: 12_500_000, isReported: true })
+    yield* open({ provider: "moz", targets: 30 })
+  }).pipe(Effect.orDie),
+)
+
+/** A vendor that counts 100 rows more at each question. */
+const counting = Layer.map(Sandbox.layer, (context) => {
+  let left = 10_000
+  const status = Effect.sync(() => ({
+    quota: { unit: "rows", allotted: 10_000, left: (left -= 100), resetsAt: null },
+  }))
+  const circuits = Effect.succeed([{ provider: "moz", openReason: undefined, status }])
+  return Context.make(MetricsProvider, { ...Context.get(context, MetricsProvider), circuits })
+})
 
 const signIn = async (page: Page, token: string) => {
   await page.getByLabel("Token").fill(token)
@@ -156,6 +182,35 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
           page.getByRole("group", { name: "Changes, newest first" }).innerText(),
         )
         assert.match(log, /key\.update\s+\S+\s+account: acme, budget: none\n/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "an operator sees what was bought and sold by day, and compares it with the vendor's own count",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start({ adminToken, purchases: bought, provider: counting })
+        const { act, examine } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        const textOf = (name: string) =>
+          act((page) => page.getByRole("group", { name }).innerText())
+        const days = yield* textOf("Purchases by UTC day, newest first")
+        assert.match(days, /moz\s+2\s+1,200\s+12.5\s+1\s+0\s+0$/m)
+        const compare = act((page) =>
+          page.getByRole("button", { name: "Compare with vendors" }).click(),
+        )
+        yield* compare
+        yield* act((page) => page.getByText("moz: this is the first reading").waitFor())
+        yield* compare
+        yield* act((page) => page.getByText("differs").waitFor())
+        const comparisons = yield* textOf("Comparisons, newest first")
+        // The page has also asked for the state of the provider in between.
+        assert.match(comparisons, /moz\s*differs\s+rows\s+200\s+0\s+30\s+170$/m)
+        yield* examine("purchases")
+        yield* act((page) => page.setViewportSize({ width: 390, height: 800 }))
+        assert.isAtMost(yield* act(widthOf), 390)
+        yield* examine("purchases on a phone")
       }),
     timeout,
   )

@@ -30,6 +30,7 @@ import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type { Purchases } from "../../src/Purchases.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Composition from "../../src/server/Composition.ts"
 import * as UsageReport from "../../src/UsageReport.ts"
@@ -52,6 +53,8 @@ export interface Options {
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
+  /** The store of the purchases; by default, there is none. */
+  readonly purchases?: Layer.Layer<Purchases>
   /** The token of the administration, which is off without a token. */
   readonly adminToken?: string
   readonly logLevel?: LogLevel.LogLevel
@@ -110,6 +113,7 @@ export const start = (options: Options = {}) =>
         ]),
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
+        Layer.provide(options.purchases ?? Layer.empty),
         Layer.provideMerge(CachedApiKeys.layer),
         Layer.provideMerge(storesOf(options)),
         Layer.provide(

@@ -80,6 +80,37 @@ const Provider = v.object({
 })
 export type Provider = v.InferOutput<typeof Provider>
 
+const count = v.nullable(v.number())
+
+const PurchaseRow = v.object({
+  provider: v.nullable(v.string()),
+  day: v.string(),
+  calls: count,
+  rowsBought: count,
+  cost: count,
+  unknown: count,
+  answeredFromCache: count,
+  creditsCharged: count,
+})
+export type PurchaseRow = v.InferOutput<typeof PurchaseRow>
+
+const Reconciliation = v.object({
+  provider: v.string(),
+  until: v.string(),
+  unit: v.string(),
+  reported: v.number(),
+  computed: v.number(),
+  unknown: v.number(),
+  difference: v.number(),
+})
+export type Reconciliation = v.InferOutput<typeof Reconciliation>
+
+const Report = v.object({ rows: v.array(PurchaseRow), reconciliations: v.array(Reconciliation) })
+export type Report = v.InferOutput<typeof Report>
+
+const Reading = v.object({ provider: v.string(), reason: v.nullable(v.string()) })
+export type Reading = v.InferOutput<typeof Reading>
+
 const AuditLine = v.object({
   sequence: v.number(),
   at: v.string(),
@@ -164,6 +195,9 @@ export const adminApi = (token: string) => {
       ),
     providers: () =>
       call("GET", adminPaths.providerStatus, v.object({ providers: v.array(Provider) })),
+    report: (since: string) =>
+      call("GET", `${adminPaths.providerReport}${query({ since, limit: "1000" })}`, Report),
+    reconcile: () => call("POST", adminPaths.reconcile, v.object({ readings: v.array(Reading) })),
     audit: (before?: number) =>
       call(
         "GET",

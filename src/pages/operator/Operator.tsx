@@ -21,6 +21,7 @@ import {
   signOut,
   spent,
 } from "./OperatorState.ts"
+import { Purchases } from "./Purchases.tsx"
 import { shortTime } from "./shortTime.ts"
 
 export const Operator = () => (
@@ -78,6 +79,7 @@ const Desk = () => (
     <Accounts />
     {opened.value !== undefined && <AccountPanel opened={opened.value} />}
     <Providers />
+    <Purchases />
     <AuditLog />
   </>
 )

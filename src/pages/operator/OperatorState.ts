@@ -21,6 +21,9 @@ export const accounts = signal<ReadonlyArray<Account>>([])
 export const spent = signal<ReadonlyMap<string, number>>(new Map())
 export const opened = signal<Opened | undefined>(undefined)
 export const providers = signal<ReadonlyArray<Api.Provider>>([])
+export const purchases = signal<Api.Report>({ rows: [], reconciliations: [] })
+/** The vendors whose count the operator asked for in vain. */
+export const unread = signal<ReadonlyArray<Api.Reading>>([])
 export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
 /** The secret of a new key, which is shown once. */
 export const newKey = signal<{ readonly key: string; readonly account: string } | undefined>(
@@ -62,16 +65,19 @@ export const signOut = () =>
     spent.value = new Map()
     opened.value = undefined
     providers.value = []
+    purchases.value = { rows: [], reconciliations: [] }
+    unread.value = []
     audit.value = []
     newKey.value = undefined
   })
 
 /** Reads what the page shows again. */
 export const refresh = async (api: AdminApi) => {
-  const [found, usage, states, lines, account] = await Promise.all([
+  const [found, usage, states, report, lines, account] = await Promise.all([
     api.accounts(search.value.trim()),
     api.usage("account", daysAgo(6)),
     api.providers(),
+    api.report(daysAgo(29)),
     api.audit(),
     opened.value === undefined ? undefined : read(api, opened.value.account.name),
   ])
@@ -79,6 +85,7 @@ export const refresh = async (api: AdminApi) => {
     accounts.value = found.accounts
     spent.value = new Map(usage.rows.map(({ account = "", credits }) => [account, credits]))
     providers.value = states.providers
+    purchases.value = report
     audit.value = lines.entries
     opened.value = account
   })
@@ -91,6 +98,14 @@ export const open = (name: string) =>
       opened.value = account
       newKey.value = undefined
     })
+  })
+
+/** Compares the purchases with the vendors' own counts. */
+export const reconcile = () =>
+  act(async (api) => {
+    const { readings } = await api.reconcile()
+    await refresh(api)
+    unread.value = readings.filter(({ reason }) => reason !== null)
   })
 
 export const moreAudit = () =>

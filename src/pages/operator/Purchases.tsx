@@ -1,0 +1,122 @@
+import type { PurchaseRow, Reconciliation } from "./AdminApi.ts"
+import { isBusy, purchases, reconcile, unread } from "./OperatorState.ts"
+import { shortTime } from "./shortTime.ts"
+
+const amounts = new Intl.NumberFormat("en", { maximumFractionDigits: 6 })
+
+/** What was bought of the vendors, what was sold, and whether the vendors count the same. */
+export const Purchases = () => (
+  <section class="card" aria-labelledby="purchases-title">
+    <div class="line">
+      <h2 id="purchases-title">Purchases</h2>
+      <button type="button" disabled={isBusy.value} onClick={() => void reconcile()}>
+        Compare with vendors
+      </button>
+    </div>
+    <div role="status">
+      {unread.value.map(({ provider, reason }) => (
+        <p class="hint" key={provider}>
+          {provider}: {reason}
+        </p>
+      ))}
+    </div>
+    {purchases.value.rows.length === 0 ? (
+      <p class="hint">Nothing was bought or sold in the last 30 days.</p>
+    ) : (
+      <Days rows={purchases.value.rows.toReversed()} />
+    )}
+    {purchases.value.reconciliations.length > 0 && (
+      <Comparisons all={purchases.value.reconciliations.toReversed()} />
+    )}
+  </section>
+)
+
+const Days = ({ rows }: { readonly rows: ReadonlyArray<PurchaseRow> }) => (
+  <div class="scroll" tabIndex={0} role="group" aria-label="Purchases by UTC day, newest first">
+    <table>
+      <thead>
+        <Titles
+          texts={["Day", "Provider"]}
+          numbers={["Calls", "Rows", "Cost", "No answer", "From cache", "Credits charged"]}
+        />
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={`${row.day} ${row.provider}`}>
+            <td class="when">{row.day}</td>
+            <th scope="row">{row.provider ?? "all providers"}</th>
+            <Numbers
+              of={[
+                row.calls,
+                row.rowsBought,
+                row.cost,
+                row.unknown,
+                row.answeredFromCache,
+                row.creditsCharged,
+              ]}
+            />
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+const Comparisons = ({ all }: { readonly all: ReadonlyArray<Reconciliation> }) => (
+  <>
+    <h3>Compared with the vendors' own counts</h3>
+    <div class="scroll" tabIndex={0} role="group" aria-label="Comparisons, newest first">
+      <table>
+        <thead>
+          <Titles
+            texts={["Until", "Provider", "Unit"]}
+            numbers={["Vendor", "Purchases", "No answer, at most", "Difference"]}
+          />
+        </thead>
+        <tbody>
+          {all.map(({ computed, difference, provider, reported, unit, unknown, until }) => (
+            <tr key={`${until} ${provider}`}>
+              <td class="when">{shortTime(until)}</td>
+              <th scope="row">
+                {provider}
+                {difference !== 0 && <span class="badge">differs</span>}
+              </th>
+              <td>{unit}</td>
+              <Numbers of={[reported, computed, unknown, difference]} />
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </>
+)
+
+interface Columns {
+  readonly texts: ReadonlyArray<string>
+  readonly numbers: ReadonlyArray<string>
+}
+
+const Titles = ({ numbers, texts }: Columns) => (
+  <tr>
+    {texts.map((title) => (
+      <th key={title} scope="col">
+        {title}
+      </th>
+    ))}
+    {numbers.map((title) => (
+      <th key={title} scope="col" class="num">
+        {title}
+      </th>
+    ))}
+  </tr>
+)
+
+const Numbers = ({ of }: { readonly of: ReadonlyArray<number | null> }) => (
+  <>
+    {of.map((cell, i) => (
+      <td key={i} class="num">
+        {cell === null ? "" : amounts.format(cell)}
+      </td>
+    ))}
+  </>
+)
