@@ -16,9 +16,10 @@ const warnOf = ({ provider, reason, reconciliation, state }: Reading) => {
     )
   }
   if (reconciliation === null || reconciliation.difference === 0) return Effect.void
-  const { difference, since, unit } = reconciliation
+  const { since } = reconciliation
+  const amount = `${reconciliation.difference} ${reconciliation.unit}`
   return Effect.logWarning(
-    `The vendor ${provider} counts other costs than the purchases of this service. Difference since ${since}: ${difference} ${unit}. To see both, run 'authority provider report'.`,
+    `The vendor ${provider} counts other costs than the purchases of this service. Difference since ${since}: ${amount}. To see both, run 'authority provider report'.`,
   )
 }
 
