@@ -35,7 +35,8 @@ const programs = [0, 1].map((index) =>
     cwd: folder,
     settings: {
       AUTHORITY_DATABASE_URL: `${server.url}/postgres`,
-      AUTHORITY_PROVIDER_TIMEOUT: "1s",
+      // A killed process delays the other one by this time and two seconds.
+      ...(isKill && { AUTHORITY_PROVIDER_TIMEOUT: "3s" }),
       ...Round.settingsOf(vendor, index),
     },
   }),

@@ -21,6 +21,7 @@ import { type MetricsProvider, nothingKnown, prospectsOf } from "../MetricsProvi
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
+import type { Claims as StoreClaims } from "./Claims.ts"
 import * as TolerantStore from "./TolerantStore.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -57,7 +58,7 @@ export interface Cached {
 }
 
 /** Claims of pages, so that replicas buy them once. */
-export interface Claims extends Pick<TolerantStore.Claims, "keep" | "release"> {
+export interface Claims extends Pick<StoreClaims, "keep" | "release"> {
   /**
    * Claims pages. Returns a function that says for each page, and the greatest age that a client
    * accepts: another process is buying the page, or has bought it, or this process has to buy it.
@@ -190,25 +191,19 @@ const recaller = ({ accepted, memory, store }: Parts) =>
     return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
   })
 
-/**
- * After the claim, another look into the store: another process may have stored the figures of a
- * page, and ended its claim, after this process missed them.
- */
 const claiming = (
-  { accepted, clock, memory, store }: Parts,
-  { keep, release, take }: TolerantStore.Claims,
+  { accepted, clock, memory }: Parts,
+  { keep, release, take }: StoreClaims,
 ): Claims => ({
   keep,
   release,
   take: Effect.fnUntraced(function* (pages) {
-    const claimed = yield* take(pages)
-    const asked = pages.filter((page) => claimed.has(page))
     const since = clock.unsafeCurrentTimeMillis() - accepted(Number.POSITIVE_INFINITY)
-    const figures = Arr.isNonEmptyArray(asked) ? yield* store.get(asked, since) : []
-    const found = new Map(figures.map((one) => [one.page, one]))
+    const { claimed, found } = yield* take(pages, since)
+    const figures = new Map(found.map((one) => [one.page, one]))
     return (page, maxAgeMs) => {
       if (!claimed.has(page)) return "busy"
-      const one = found.get(page)
+      const one = figures.get(page)
       const isFresh =
         one !== undefined && clock.unsafeCurrentTimeMillis() - one.fetchedAt < accepted(maxAgeMs)
       return isFresh ? memory.learn(one) : "claimed"

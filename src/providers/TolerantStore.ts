@@ -3,17 +3,17 @@
  * no method fails. A failed read is a cache miss, and a failed write is dropped.
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Alarms from "../time/Alarms.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
+import * as Claims from "./Claims.ts"
+import * as Tolerance from "./Tolerance.ts"
 
 export interface TolerantStore {
   /** Returns the figures fetched after `since`, in epoch milliseconds. */
@@ -27,23 +27,7 @@ export interface TolerantStore {
    */
   readonly put: (figures: Figures) => void
   /** Absent when no other process shares the store. */
-  readonly claims: Claims | undefined
-}
-
-/** The claims of the pages that this process buys, so that no other process buys them too. */
-export interface Claims {
-  /**
-   * Returns the pages that this process may buy. Others are buying the rest, or their figures are
-   * on the way to the store. When the store fails, this process may buy all: better a page that
-   * is bought twice than no answer.
-   */
-  readonly take: (pages: Arr.NonEmptyReadonlyArray<string>) => Effect.Effect<ReadonlySet<string>>
-  /** Extends the claims of pages while the effect runs. */
-  readonly keep: (
-    pages: ReadonlyArray<string>,
-  ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** Ends the claims of pages, but for those whose figures are on the way to the store. */
-  readonly release: (pages: ReadonlyArray<string>) => Effect.Effect<void>
+  readonly claims: Claims.Claims | undefined
 }
 
 export interface Options {
@@ -60,9 +44,12 @@ export const make = (
 ): Effect.Effect<TolerantStore, never, MetricsCache | Scope.Scope> =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
-    const orFallback = makeTolerance(yield* Alarms.make)
+    const alarms = yield* Alarms.make
+    const tolerant = Tolerance.make({ alarms, timeoutMs: storeTimeoutMs, warn: warnOfStore })
+    const patient = Tolerance.make({ alarms, timeoutMs: sharedTimeoutMs, warn: warnOfClaims })
     const waiting = new Map<string, Figures>()
-    const claims = claimsOf(cache.claims, { provider, leaseMs, orFallback })
+    const claims = Claims.make(cache, { provider, leaseMs, maxPageLength, tolerant: patient })
+    const putOrDrop = claims === undefined ? tolerant : patient
     const hasWaiting = yield* Effect.makeLatch(false)
 
     const write = Effect.suspend(() => {
@@ -73,7 +60,7 @@ export const make = (
       return Effect.forEach(
         inPuts(figures),
         (some) =>
-          orFallback(cache.put(some), undefined).pipe(
+          putOrDrop(cache.put(some), undefined).pipe(
             Effect.zipRight(Effect.sync(() => claims?.stored(some))),
             Effect.zipRight(Effect.sleep(0)),
           ),
@@ -81,12 +68,12 @@ export const make = (
       )
     })
 
-    const flush = inDaemon(write)
+    const flush = Tolerance.inDaemon(write)
 
     const isSteady = SteadyClock.make()
     const sweep = Effect.flatMap(
       Effect.all([Clock.currentTimeMillis, isSteady]),
-      ([now, steady]) => (steady ? orFallback(cache.sweep(now - keptMs), undefined) : Effect.void),
+      ([now, steady]) => (steady ? tolerant(cache.sweep(now - keptMs), undefined) : Effect.void),
     )
 
     yield* Effect.addFinalizer(() => flush)
@@ -98,7 +85,7 @@ export const make = (
     yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("10 minutes")))
 
     return {
-      get: (pages, since) => orFallback(cache.get(provider, pages, since), []),
+      get: (pages, since) => tolerant(cache.get(provider, pages, since), []),
       put: (figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
         if (!isKept) return
@@ -111,100 +98,22 @@ export const make = (
     }
   })
 
-// The daemon can time out. A finalizer itself could not, because it cannot be interrupted.
-const inDaemon = (effect: Effect.Effect<void>) =>
-  Effect.interruptible(effect).pipe(
-    Effect.forkDaemon,
-    Effect.flatMap(Fiber.join),
-    Effect.uninterruptible,
+const warnOfStore = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(
+    "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
+    cause,
   )
 
-interface ClaimOptions {
-  readonly provider: string
-  readonly leaseMs: number
-  readonly orFallback: ReturnType<typeof makeTolerance>
-}
-
-const claimsOf = (
-  claims: MetricsCache["Type"]["claims"],
-  { leaseMs, orFallback, provider }: ClaimOptions,
-) => {
-  if (claims === undefined) return undefined
-  /** This process's claims: of pages that it buys, and of bought pages that are not yet stored. */
-  const own = new Map<string, "buying" | "storing">()
-  const bought = (pages: ReadonlyArray<string>) =>
-    pages.filter((page) => own.get(page) === "buying")
-
-  const extend = (pages: ReadonlyArray<string>) =>
-    Effect.suspend(() => {
-      const some = bought(pages)
-      return Arr.isNonEmptyReadonlyArray(some)
-        ? orFallback(claims.take(provider, some, leaseMs), [])
-        : Effect.void
-    })
-
-  return {
-    take: (pages: ReadonlyArray<string>) => {
-      const [long, others] = Arr.partition(pages, (page) => page.length <= maxPageLength)
-      const free = others.filter((page) => !own.has(page))
-      if (!Arr.isNonEmptyArray(free)) return Effect.succeed(new Set(long))
-      const taken = Effect.map(claims.take(provider, free, leaseMs), (taken) => {
-        for (const page of taken) own.set(page, "buying")
-        return taken
-      })
-      return Effect.map(orFallback(taken, free), (taken) => new Set([...long, ...taken]))
-    },
-
-    keep:
-      (pages: ReadonlyArray<string>) =>
-      <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-        Effect.raceFirst(effect, Effect.forever(Effect.delay(extend(pages), leaseMs / 3))),
-
-    release: (pages: ReadonlyArray<string>) =>
-      Effect.suspend(() => {
-        const ended = bought(pages)
-        if (ended.length === 0) return Effect.void
-        return orFallback(claims.release(provider, ended), undefined).pipe(
-          Effect.zipRight(Effect.sync(() => ended.forEach((page) => own.delete(page)))),
-          inDaemon,
-        )
-      }),
-
-    storing: (page: string) => {
-      if (own.has(page)) own.set(page, "storing")
-    },
-
-    stored: (figures: ReadonlyArray<Figures>) => figures.forEach(({ page }) => own.delete(page)),
-  }
-}
-
-// After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
-const makeTolerance = (alarms: Alarms.Alarms) => {
-  let restsUntil = Number.NEGATIVE_INFINITY
-  return <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
-    Effect.flatMap(MonotonicClock.now, (now) =>
-      now < restsUntil
-        ? Effect.succeed(otherwise)
-        : access.pipe(
-            Alarms.until(alarms, now + storeTimeoutMs, new Cause.TimeoutException()),
-            Effect.catchAllCause((cause) => {
-              restsUntil = now + restMs
-              return Effect.as(
-                Effect.logWarning(
-                  "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
-                  cause,
-                ),
-                otherwise,
-              )
-            }),
-          ),
-    )
-}
+const warnOfClaims = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(
+    "The database does not say which figures other processes are buying. For 5 seconds, figures may be bought twice. To check the database, run 'authority doctor'.",
+    cause,
+  )
 
 const storeTimeoutMs = 1000
 
-/** How long the store is skipped after a failure, in milliseconds. */
-const restMs = 5000
+/** The same for claims, and for figures for which other processes may wait. */
+const sharedTimeoutMs = 5000
 
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)

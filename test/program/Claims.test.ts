@@ -7,7 +7,7 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { exited, folder, newAccount, serve } from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
-/** Runs a round on two new replicas, whose vendor has a timeout of one second. */
+/** Runs a round on two new replicas. */
 const round = (isKill: boolean) =>
   Effect.gen(function* () {
     const cwd = yield* folder
@@ -18,7 +18,8 @@ const round = (isKill: boolean) =>
       Effect.map(
         serve(cwd, {
           AUTHORITY_DATABASE_URL: Redacted.value(database),
-          AUTHORITY_PROVIDER_TIMEOUT: "1s",
+          // A killed process delays the other one by this time and two seconds.
+          ...(isKill && { AUTHORITY_PROVIDER_TIMEOUT: "3s" }),
           ...Round.settingsOf(vendor, index),
         }),
         (running) => ({

@@ -223,7 +223,7 @@ describe("claims", () => {
       assert.deepStrictEqual(yield* outcomesOf(asked), ["bought"])
       const silent = { ...fine, claims: { take: () => Effect.never, release: () => Effect.never } }
       const waiting = yield* (yield* replicaOn(silent, vendor))(bPage)
-      yield* pass(3_000)
+      yield* pass(6_000)
       assert.deepStrictEqual(yield* outcomesOf(waiting), ["bought"])
     }),
   )
