@@ -129,7 +129,9 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
       const said = yield* Effect.either(statusInTime(provider, status))
       if (Either.isLeft(said)) return without(provider, "failed", said.left.message)
       const { quota } = said.right
-      if (quota === undefined) return without(provider, "uncounted", reasons.uncounted)
+      if (quota === undefined || !isComparable(quota)) {
+        return without(provider, "uncounted", reasons.uncounted)
+      }
       const after = yield* totals(provider, since)
       const count = { at: yield* Clock.currentTimeMillis, ...countOf(quota) }
       const reading = Rule.readingOf(count, before, after)
@@ -184,7 +186,7 @@ const nothing = {
 }
 
 const reasons = {
-  uncounted: "the vendor reports no usage, so calls without an answer count as spent",
+  uncounted: "the vendor reports neither rows nor money, so calls without an answer count as spent",
   first: "this is the first reading; the next one is compared with it",
   renewed: "the vendor's period was renewed since the last reading",
 }
@@ -202,6 +204,9 @@ const without = (provider: string, state: Reading["state"], reason: string): Rea
   reconciliation: null,
   reason,
 })
+
+/** True when the unit is that of the purchases: rows, or the cost in a currency such as USD. */
+const isComparable = ({ unit }: Quota) => unit === "rows" || /^[A-Z]{3}$/.test(unit)
 
 const million = 1_000_000
 

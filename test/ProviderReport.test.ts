@@ -189,6 +189,7 @@ describe("the comparison with the vendors' counts", () => {
     Effect.gen(function* () {
       const { reconcile: ask } = yield* ProviderReport.ProviderReport
       assert.deepInclude(yield* reconcile("http", undefined), { state: "uncounted" })
+      assert.deepInclude(yield* reconcile("http", { unit: "credits" }), { state: "uncounted" })
       const [failed] = yield* ask([
         {
           provider: "moz",
