@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
@@ -167,6 +168,27 @@ describe("the administration", () => {
       ])
       assert.include(body.data.providers[1].statusError, "wrong password")
     }),
+  )
+
+  it.scopedLive(
+    "the report of the purchases has what was sold, also where nothing was bought",
+    () =>
+      Effect.gen(function* () {
+        const { ask, check } = yield* start({ purchases: MemoryPurchases.layer })
+        yield* check(["a.com", "b.com"])
+        const { body } = yield* ask("/v1/provider/report")
+        assert.deepStrictEqual(body.data.reconciliations, [])
+        assert.lengthOf(body.data.rows, 1)
+        assert.deepInclude(body.data.rows[0], { provider: null, calls: null, creditsCharged: 2 })
+        const none = yield* ask("/v1/provider/report?until=2026-01-01")
+        assert.deepStrictEqual(none.body.data, { rows: [], reconciliations: [] })
+        const wrong = yield* ask("/v1/provider/report?since=yesterday&limit=0")
+        assert.strictEqual(wrong.status, 400)
+        assert.lengthOf(wrong.body.error.issues, 2)
+        const compared = yield* ask("/v1/provider/reconcile", { method: "POST" })
+        assert.deepStrictEqual(compared.body, { success: true, data: { readings: [] } })
+        assert.strictEqual((yield* ask("/v1/provider/reconcile")).status, 405)
+      }),
   )
 
   it.scopedLive("the document of the administration needs the token", () =>
