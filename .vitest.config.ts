@@ -16,7 +16,7 @@ const stores = [
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,Migrations,PostgresErrors,PostgresTls,Transaction}.test.ts",
-  "test/http/{Administration,Figures,Idempotency}.test.ts",
+  "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
 

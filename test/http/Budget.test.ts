@@ -1,16 +1,18 @@
 /** Budgets over HTTP: what the answers say, on the fast path and on the general one. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { AuthorityMetrics, InsufficientCredits } from "../../src/client/PromiseClient.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
 import type { Period } from "../../src/ledger/Budget.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { newHold } from "../../scripts/support/ledger.ts"
+import { type Ports, sqlStores } from "../support/Stores.ts"
 import { batch, start } from "../support/TestServer.ts"
 
-const withBudget = (credits: number, period: Period) =>
+const withBudgetIn = (stores: Layer.Layer<Ports>, credits: number, period: Period) =>
   Effect.gen(function* () {
-    const server = yield* start()
+    const server = yield* start({ stores })
     const budget = { credits: Credits.make(credits), period }
     yield* server.keys.update(server.keyId, { budget })
     return server
@@ -21,7 +23,10 @@ const limitsOf = ({ headers }: { readonly headers: Readonly<Record<string, unkno
   headers["retry-after"],
 ]
 
-describe("a request of a key with a budget", () => {
+describe.each(sqlStores)("a request of a key with a budget on %s", (_, layer) => {
+  const stores = Layer.orDie(layer)
+  const withBudget = (credits: number, period: Period) => withBudgetIn(stores, credits, period)
+
   it.scopedLive("a spent budget is answered by both paths with 402 and x-limit: budget", () =>
     Effect.gen(function* () {
       const server = yield* withBudget(3, "total")
@@ -57,7 +62,7 @@ describe("a request of a key with a budget", () => {
 
   it.scopedLive("a short balance is answered with x-limit: balance", () =>
     Effect.gen(function* () {
-      const server = yield* start({ credits: 1 })
+      const server = yield* start({ stores, credits: 1 })
       assert.deepStrictEqual(limitsOf(yield* server.check(["a.com", "b.com"])), [
         "balance",
         undefined,

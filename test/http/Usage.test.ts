@@ -12,6 +12,7 @@ import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { checked, make } from "../support/ScriptedProvider.ts"
+import { sqlStores } from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 /** Remembers figures, and fails for the hosts `failing.*`. */
@@ -46,11 +47,13 @@ const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOStri
 const failed = { INVALID_URL: 0, PROVIDER_ERROR: 0, SERVER_ERROR: 0 }
 
 describe("the usage", () => {
-  it.scopedLive(
-    "the usage counts checks, credits, known and bought figures and failures, by day and by key",
-    () =>
+  it.scopedLive.each(sqlStores)(
+    "the usage counts checks, credits, known and bought figures and failures, by day and by key, on %s",
+    ([, layer]) =>
       Effect.gen(function* () {
-        const { account, ask, books, check, key, keyId, keys, url } = yield* start({ price: 2 })
+        const stores = Layer.orDie(layer)
+        const server = yield* start({ price: 2, stores })
+        const { account, ask, books, check, key, keyId, keys, url } = server
         const { body: none } = yield* ask()
         assert.deepStrictEqual(none, { success: true, data: { account: "acme", rows: [] } })
 
