@@ -1,5 +1,6 @@
 /** The driver's connection pool for one PostgreSQL server. */
 import { Socket } from "node:net"
+import type { Duplex } from "node:stream"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -17,6 +18,7 @@ export interface Options {
   /** True to use only a server that can be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
+  readonly onStream?: ((stream: Duplex) => void) | undefined
 }
 
 /** An idle connection is closed after this time, so that another process can connect. */
@@ -33,7 +35,8 @@ export const make = (options: Options): Effect.Effect<Pg.Pool, never, Scope.Scop
       Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second")),
   )
 
-const open = ({ maxConnections, mustWrite, silenceMs, target, types }: Options): Pg.Pool => {
+const open = (options: Options): Pg.Pool => {
+  const { maxConnections, mustWrite, onStream, silenceMs, target, types } = options
   const pool = new Pg.Pool({
     ...target,
     password: () => passwordFor(target),
@@ -46,6 +49,7 @@ const open = ({ maxConnections, mustWrite, silenceMs, target, types }: Options):
   })
   pool.on("connect", (client) => {
     if (!(client instanceof Pg.Client)) return
+    onStream?.(client.connection.stream)
     // A server that became read-only does not close the connection. An ended client leaves the pool.
     client.connection.prependListener("errorMessage", (error: unknown) => {
       if (Failure.isDisconnection(error) || Failure.isStatementPooling(error)) void client.end()
