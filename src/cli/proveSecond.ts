@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
+import { isSea } from "node:sea"
 import { text } from "node:stream/consumers"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -37,8 +38,7 @@ export const runSecond = (job: Job, report: (outcome: Outcome) => void) =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
       const [, script = ""] = process.argv
-      // The executable with everything in it is its own script.
-      const program = script === process.execPath ? [] : [...process.execArgv, script]
+      const program = isSea() ? [] : [...process.execArgv, script]
       return spawn(process.execPath, [...program, ...words])
     }),
     (child) =>

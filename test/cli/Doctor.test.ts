@@ -154,3 +154,44 @@ describe("the doctor and a provider that fails", () => {
     )
   }
 })
+
+describe("the proof of a database", () => {
+  it.scopedLive.each([
+    ["without AUTHORITY_PROVE_URL", {}],
+    ["of an SQLite database", { AUTHORITY_PROVE_URL: "sqlite:authority.db" }],
+  ] as const)("a proof %s fails, and names the setting", ([, settings]) =>
+    Effect.gen(function* () {
+      const proof = yield* verb(yield* temporaryFolder, ["doctor", "--prove"], settings)
+      assert.strictEqual(proof.code, 1)
+      assert.match(
+        proof.stderr,
+        /^authority: set AUTHORITY_PROVE_URL to the PostgreSQL database to examine: .*\n$/,
+      )
+    }),
+  )
+
+  it.scopedLive("a proof never prints the password", () =>
+    Effect.gen(function* () {
+      const settings = { AUTHORITY_PROVE_URL: "postgres://me:SECRET@127.0.0.1:1/authority" }
+      const { code, stderr, stdout } = yield* verb(
+        yield* temporaryFolder,
+        ["doctor", "--prove"],
+        settings,
+      )
+      assert.strictEqual(code, 1)
+      assert.match(
+        stdout,
+        /^fail +connection: the database cannot be reached; check AUTHORITY_PROVE_URL/m,
+      )
+      assert.notInclude(stdout + stderr, "SECRET")
+    }),
+  )
+
+  it.scopedLive("--seconds without --prove is wrong usage", () =>
+    Effect.gen(function* () {
+      const { code, stderr } = yield* verb(yield* temporaryFolder, ["doctor", "--seconds", "3"])
+      assert.strictEqual(code, 2)
+      assert.match(stderr, /--seconds <N>': is for --prove only/)
+    }),
+  )
+})
