@@ -185,6 +185,23 @@ describe("the comparison with the vendors' counts", () => {
     }).pipe(Effect.provide(program)),
   )
 
+  it.effect(
+    "a call without an answer may be billed after the reading that found it in flight",
+    () =>
+      Effect.gen(function* () {
+        yield* TestClock.setTime(day)
+        yield* buy("moz", 9, null)
+        yield* TestClock.adjust("1 second")
+        yield* reconcile("moz", { left: 3000 })
+        yield* TestClock.adjust("2 minutes")
+        const late = yield* reconcile("moz", { left: 2991 })
+        assert.deepInclude(late?.reconciliation, { reported: 9, unknown: 9, difference: 0 })
+        yield* TestClock.adjust("2 minutes")
+        const foreign = yield* reconcile("moz", { left: 2990 })
+        assert.deepInclude(foreign?.reconciliation, { reported: 1, unknown: 0, difference: 1 })
+      }).pipe(Effect.provide(program)),
+  )
+
   it.effect("a vendor without a count, a failed one and a renewed period are not compared", () =>
     Effect.gen(function* () {
       const { reconcile: ask } = yield* ProviderReport.ProviderReport

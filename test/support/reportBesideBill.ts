@@ -1,0 +1,122 @@
+/** Buys from a vendor with every kind of fault, and compares the report with the vendor's bill. */
+import { assert } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import * as BilledMoz from "./BilledMoz.ts"
+import { documentOf, folder, run, serve } from "./Program.ts"
+import { batch } from "./TestServer.ts"
+
+const adminToken = "a-token-for-the-tests-of-32-chars"
+
+/** `calls` is how many calls the vendor gets at least. `database` are the settings of a database. */
+export const reportBesideBill = (calls: number, database: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    const cwd = yield* folder
+    // With this seed, the first 250 calls have every kind of fault.
+    const moz = yield* BilledMoz.make(23)
+    const { bill } = moz
+    const settings = {
+      ...database,
+      ...FakeMoz.settings(moz.url),
+      AUTHORITY_ADMIN_TOKEN: adminToken,
+      AUTHORITY_MOZ_PRICE: "10",
+      AUTHORITY_PROVIDER_TIMEOUT: "2s",
+    }
+    const verb = (...args: ReadonlyArray<string>) =>
+      Effect.flatMap(run(cwd, [...args, "--json"], settings), documentOf(args))
+    yield* verb("account", "create", "acme", "--credits", "1000000")
+    const { key } = yield* verb("key", "create", "--account", "acme")
+    const { url } = yield* serve(cwd, settings)
+    const ask = asking(url)
+
+    const first = yield* ask("reconcile", "POST")
+    assert.deepInclude(first.readings[0], { provider: "moz", state: "first" })
+    const { charged, fromCache } = yield* buy(url, key, () => bill.calls >= calls)
+    assert.lengthOf(Object.keys(bill.faults), BilledMoz.kinds, JSON.stringify(bill.faults))
+
+    // The close of a call is stored a moment after its answer.
+    yield* eventually(
+      "the answered calls are closed",
+      Effect.map(ask("report"), ({ rows: [row] }) => row.unknown === bill.unknownCalls),
+    )
+    const { rows } = yield* ask("report")
+    assert.deepStrictEqual(rows, [
+      {
+        provider: "moz",
+        day: rows[0].day,
+        calls: bill.calls,
+        targets: bill.targets,
+        rowsBought: bill.clearRows,
+        cost: bill.clearRows / 100,
+        unknown: bill.unknownCalls,
+        answeredFromCache: fromCache,
+        creditsCharged: charged,
+      },
+    ])
+    assert.isAbove(bill.rows, bill.clearRows)
+    assert.isAtMost(bill.rows, bill.clearRows + bill.unknownTargets)
+
+    const { readings } = yield* ask("reconcile", "POST")
+    const { reconciliation } = readings[0]
+    assert.deepInclude(reconciliation, {
+      unit: "rows",
+      reported: bill.rows,
+      computed: bill.clearRows,
+      unknown: bill.unknownTargets,
+      difference: 0,
+    })
+    const document = yield* verb("provider", "report")
+    assert.deepStrictEqual(document, { rows, reconciliations: [reconciliation] })
+    assert.deepStrictEqual(yield* ask("report"), document)
+
+    // Somebody else uses the subscription.
+    bill.rows += 100_000
+    const { code, stdout } = yield* run(cwd, ["provider", "report", "--reconcile"], settings)
+    assert.strictEqual(code, 0)
+    const difference = /the vendor counts 100000 rows, .* a difference of (\d+)$/m.exec(stdout)
+    assert.isAtLeast(Number(difference?.[1]), 100_000 - bill.unknownTargets, stdout)
+  })
+
+/** Asks the administration. */
+const asking =
+  (url: string) =>
+  (path: string, method = "GET") =>
+    Effect.map(
+      request(url, {
+        path: `/admin/v1/provider/${path}`,
+        method,
+        headers: { authorization: `Bearer ${adminToken}` },
+      }),
+      ({ text }) => JSON.parse(text).data,
+    )
+
+/** Sends requests for new URLs until `isEnough`, and then one for known URLs. */
+const buy = (url: string, key: string, isEnough: () => boolean) =>
+  Effect.gen(function* () {
+    let charged = 0
+    let checked: ReadonlyArray<string> = []
+    const check = (urls: ReadonlyArray<string>) =>
+      Effect.map(request(url, batch(key, JSON.stringify({ urls }))), ({ text }) => {
+        const { data, quota } = JSON.parse(text)
+        charged += quota.creditsUsed
+        if (quota.creditsUsed > 0) checked = data.successUrls.map(urlOf)
+        return quota.creditsUsed > 0
+      })
+    const client = (name: number) =>
+      Effect.gen(function* () {
+        for (let i = 0; !isEnough(); i++) {
+          const urls = Array.from({ length: 1 + ((i * 7 + name) % 20) }, (_, n) =>
+            n % 5 === 4 ? `unknown${i}-${n}.c${name}.com` : `h${i}-${n}.c${name}.com`,
+          )
+          // While the circuit is open, nothing succeeds.
+          if (!(yield* check(urls))) yield* Effect.sleep("50 millis")
+        }
+      })
+    yield* Effect.forEach(Array.from({ length: 16 }).keys(), client, { concurrency: "unbounded" })
+    yield* check(checked)
+    return { charged, fromCache: checked.length }
+  })
+
+const urlOf = ({ url }: { readonly url: string }) => url
