@@ -161,31 +161,31 @@ const faults: ReadonlyArray<Fault> = [
       primary.thaw()
     },
   },
-  {
-    name: "etcd is suspended",
-    strike: async (cluster) => {
-      cluster.freezeEtcd()
-      await sleep(etcdIsGoneMs)
-      cluster.thawEtcd()
-    },
-  },
+  { name: "etcd is suspended", strike: (cluster) => suspendEtcd(cluster, false) },
   {
     name: "etcd is suspended, with failsafe_mode",
-    strike: async (cluster) => {
-      await cluster.setFailsafe(true)
-      // Each node reads the settings, and the primary lists the nodes, in its next cycle of 5 s.
-      await sleep(10_000)
-      cluster.freezeEtcd()
-      await sleep(etcdIsGoneMs)
-      cluster.thawEtcd()
-      await cluster.healthy()
-      await cluster.setFailsafe(false)
-    },
+    strike: (cluster) => suspendEtcd(cluster, true),
   },
 ]
 
+const suspendEtcd = async (cluster: Patroni.Cluster, failsafe: boolean) => {
+  await cluster.setFailsafe(failsafe)
+  // Each node reads the settings, and the primary lists the nodes, in its next cycle of 5 s.
+  await sleep(10_000)
+  cluster.freezeEtcd()
+  await sleep(etcdIsGoneMs)
+  cluster.thawEtcd()
+}
+
 /** The time without service for each fault, by the fault's name, in milliseconds. */
 type Gaps = Readonly<Record<string, number>>
+
+interface Round {
+  readonly tally: Traffic.Tally
+  readonly gaps: Gaps
+  /** False when the cluster did not recover from a fault. The later faults were left out. */
+  readonly hasRecovered: boolean
+}
 
 /** One round: all faults, one after the other, under load. */
 const patroniRound = async (
@@ -193,23 +193,36 @@ const patroniRound = async (
   program: Program,
   urls: ReadonlyArray<string>,
   account: string,
-): Promise<readonly [Traffic.Tally, Gaps]> => {
+): Promise<Round> => {
   const apiKey = await program.newKey(account)
-  let isOver = false
+  let [isOver, hasRecovered] = [false, true]
   const traffic = Traffic.run({ urls, apiKey, clients, pauseMs: 100, goesOn: () => !isOver })
   const times: Array<readonly [name: string, from: number, to: number]> = []
   for (const { name, strike } of faults) {
     await sleep(3000)
     const from = performance.now()
     await strike(cluster)
-    await cluster.healthy()
+    hasRecovered = await recovers(cluster)
     times.push([name, from, performance.now()])
+    // The charges are counted even so: a cluster that does not recover may have lost some.
+    if (!hasRecovered) break
   }
   await sleep(3000)
   isOver = true
   const outcomes = await traffic
   const gaps = times.map(([name, from, to]) => [name, longestGapMs(outcomes, from, to)] as const)
-  return [Traffic.tally(outcomes, await program.charges(account)), Object.fromEntries(gaps)]
+  const tally = Traffic.tally(outcomes, await program.charges(account))
+  return { tally, gaps: Object.fromEntries(gaps), hasRecovered }
+}
+
+const recovers = async (cluster: Patroni.Cluster) => {
+  try {
+    await cluster.healthy()
+    return true
+  } catch (error) {
+    console.error(error)
+    return false
+  }
 }
 
 /** The longest allowed time without service, in milliseconds. */
@@ -221,11 +234,18 @@ const patroni = async (rounds: number) => {
     await withReplicas(`${cluster.url}/postgres`, async (program, urls) => {
       const all: Array<Gaps> = []
       for (let round = 1; round <= rounds; round++) {
-        const [tally, gaps] = await patroniRound(cluster, program, urls, `round-${round}`)
+        const { gaps, hasRecovered, tally } = await patroniRound(
+          cluster,
+          program,
+          urls,
+          `round-${round}`,
+        )
         console.log(`round ${round}:`, JSON.stringify({ ...tally, gapsMs: Object.values(gaps) }))
         all.push(gaps)
         const isGone = Math.max(...Object.values(gaps)) > patroniLimitMs
-        if (tally.lost > 0 || tally.doubled > 0 || isGone) process.exitCode = 1
+        const isBad = tally.lost > 0 || tally.doubled > 0 || isGone || !hasRecovered
+        if (isBad) process.exitCode = 1
+        if (!hasRecovered) break
       }
       printGaps(all)
     })

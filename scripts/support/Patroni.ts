@@ -132,6 +132,7 @@ const startEtcd = async (folder: string) => {
       "etcd",
       "--name=etcd1",
       `--data-dir=${join(cwd, "data")}`,
+      "--enable-v2",
       `--listen-client-urls=${url}`,
       `--advertise-client-urls=${url}`,
       `--listen-peer-urls=${peerUrl}`,
@@ -193,7 +194,8 @@ const startNode = async (place: Place, etcd: string) => {
 const configurationOf = ({ apiPort, data, folder, name, port }: Place, etcd: string) => ({
   scope: "authority",
   name,
-  etcd3: { host: etcd },
+  // Not etcd3: before Patroni 3.0.3, a primary that comes back would take the lock of the new one.
+  etcd: { host: etcd },
   restapi: { listen: `127.0.0.1:${apiPort}`, connect_address: `127.0.0.1:${apiPort}` },
   bootstrap: {
     dcs: {
