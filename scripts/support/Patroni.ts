@@ -167,6 +167,12 @@ const startNode = async (place: Place, etcd: string) => {
       user: Postgres.serverUser(),
     })
   let patroni = await run()
+  let isFrozen = false
+  const thaw = () => {
+    isFrozen = false
+    Postgres.signalAll(data, "SIGCONT")
+    patroni.signal("SIGCONT")
+  }
   return {
     name,
     kill: async () => {
@@ -179,15 +185,16 @@ const startNode = async (place: Place, etcd: string) => {
       patroni = await run()
     },
     freeze: () => {
+      isFrozen = true
       patroni.signal("SIGSTOP")
       Postgres.signalAll(data, "SIGSTOP")
     },
-    thaw: () => {
-      Postgres.signalAll(data, "SIGCONT")
-      patroni.signal("SIGCONT")
-    },
+    thaw,
     log: () => patroni.log(),
-    stop: () => patroni.stop(),
+    stop: async () => {
+      if (isFrozen) thaw()
+      await patroni.stop()
+    },
   }
 }
 
