@@ -43,7 +43,8 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly isUnsent?: boolean
 }> {
   override get message() {
-    return `${this.provider} ${happened[this.reason]}: ${this.detail}`
+    const what = this.isUnsent === true ? "was not asked" : happened[this.reason]
+    return `${this.provider} ${what}: ${this.detail}`
   }
 }
 
@@ -51,7 +52,7 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Unreachable: "cannot be reached",
   Timeout: "did not answer in time",
   Throttled: "limits the rate of calls",
-  Exhausted: "is exhausted",
+  Exhausted: "answered that its quota is used up",
   Unavailable: "is unavailable",
   Refused: "refused the caller",
   Rejected: "rejected the call",

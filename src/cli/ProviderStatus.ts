@@ -40,7 +40,10 @@ export interface Finding {
 export const examineAll = (options: { readonly isLive: boolean }) =>
   Effect.flatMap(Settings.Settings, ({ providers }) =>
     Effect.forEach(providers, (name) =>
-      Effect.provide(examine(name, options), Providers.undecorated(name)).pipe(
+      Effect.provide(
+        examine(name, options),
+        options.isLive ? Providers.recorded(name) : Providers.undecorated(name),
+      ).pipe(
         Effect.provide(Logging.layer({ stderr: true })),
         failWithStoreFailure,
         Effect.catchAll(({ message }) =>

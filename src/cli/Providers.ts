@@ -3,8 +3,9 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import type { MetricsCache } from "../MetricsCache.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import * as Stores from "../server/Stores.ts"
 import type { NoDatabase } from "../sql/Presence.ts"
@@ -68,6 +69,17 @@ export const undecorated = (
       return Layer.unwrapEffect(vendor(name))
   }
 }
+
+/** Like `undecorated`, and records the calls if the database can be used. */
+export const recorded = (name: Settings.ProviderName) =>
+  Effect.gen(function* () {
+    const Purchased = yield* Effect.promise(() => import("../providers/Purchased.ts"))
+    const { purchaseOptions } = yield* Effect.promise(() => import("../server/purchaseOptions.ts"))
+    const options = purchaseOptions(yield* Settings.Settings, name)
+    const purchased = Purchased.make(yield* MetricsProvider, options)
+    const stores = yield* Effect.option(Layer.build(Stores.purchasesForVerbs))
+    return yield* Option.isSome(stores) ? Effect.provide(purchased, stores.value) : purchased
+  }).pipe(Layer.scoped(MetricsProvider), Layer.provide(undecorated(name)))
 
 const sandbox = Layer.unwrapEffect(
   Effect.promise(async () => (await import("../providers/Sandbox.ts")).layer),

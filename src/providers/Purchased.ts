@@ -138,7 +138,7 @@ const unsent = (
       return new ProviderError({
         provider,
         reason: "Throttled",
-        detail: "not asked, because the provider has asked for a pause",
+        detail: "the provider has asked for a pause",
         retryAfter: Duration.millis(refusal.until - now),
         isUnsent: true,
       })
@@ -146,7 +146,7 @@ const unsent = (
       return new ProviderError({
         provider,
         reason: "Unavailable",
-        detail: "not asked, because the call could not be recorded in the database",
+        detail: "the call could not be recorded in the database",
         isUnsent: true,
       })
   }

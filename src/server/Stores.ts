@@ -204,3 +204,6 @@ export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 
 /** For verbs that create a missing database and print its location on stderr. */
 export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
+
+/** The purchases in a database that exists and has this program's schema. */
+export const purchasesForVerbs = Layer.provide(purchases, existing)

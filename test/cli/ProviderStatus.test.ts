@@ -210,6 +210,19 @@ for (const former of [{ url: "/api/v1.0/getPageRank" }, { key: "a-former-key" }]
   )
 }
 
+it.scopedLive("with --live, the call is a purchase when there is a database", () =>
+  Effect.gen(function* () {
+    const { settings } = yield* moz
+    const cwd = yield* temporaryFolder
+    yield* verb(cwd, ["account", "create", "acme"], settings)
+    const { code } = yield* verb(cwd, ["provider", "status", "--live"], settings)
+    assert.strictEqual(code, 0)
+    const { stdout } = yield* verb(cwd, ["provider", "report", "--json"], settings)
+    const [row] = JSON.parse(stdout).rows
+    assert.deepInclude(row, { provider: "moz", calls: 1, targets: 1, rowsBought: 1, unknown: 0 })
+  }),
+)
+
 describe("the status of several providers", () => {
   it.scopedLive(
     "each provider of the chain is asked, and one that cannot serve makes the exit code 1",

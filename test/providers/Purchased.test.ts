@@ -170,7 +170,7 @@ describe("a ceiling", () => {
       const error = yield* Effect.flip(lookup(pages(1)))
       assert.strictEqual(
         error.message,
-        "scripted is exhausted: the ceiling AUTHORITY_MOZ_CEILING of 5 rows a month is reached",
+        "scripted was not asked: the ceiling AUTHORITY_MOZ_CEILING of 5 rows a month is reached",
       )
       assert.deepStrictEqual(error.retryAfter, Duration.millis(monthEnd - now))
       assert.lengthOf(vendor.calls, 2)
@@ -252,8 +252,7 @@ describe("a store of purchases that fails", () => {
         yield* TestClock.adjust("30 seconds")
         const [outcome] = yield* asked
         assert.deepInclude(outcome, {
-          detail:
-            "scripted is unavailable: not asked, because the call could not be recorded in the database",
+          detail: "scripted was not asked: the call could not be recorded in the database",
         })
       }
       assert.isEmpty(vendor.calls)
