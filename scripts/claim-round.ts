@@ -95,22 +95,22 @@ export const runRound = async ({
   const before = vendor.moz.rows()
   const id = randomUUID()
   const hostOf = (i: number) => `${i % hostsOfRound}.${id}.example.com`
-  const killing = isKill ? killInCall(vendor, replicas[1]) : undefined
-  const survivors = isKill ? replicas.slice(0, 1) : replicas
-  const answers = await Promise.all(
-    Array.from({ length: requestsToEach }, (_, i) =>
-      replicas.map(async (replica) => {
-        const count = 1 + (i % 5)
-        const urls = Array.from({ length: count }, (_, n) => hostOf(i + n * (1 + (i % 7))))
-        const answer = await ask(replica.url, apiKey, urls)
-        return survivors.includes(replica) ? [answer] : []
-      }),
-    ).flat(),
-  )
-  const all = answers.flat()
+  const urlsOf = (i: number) =>
+    Array.from({ length: 1 + (i % 5) }, (_, n) => hostOf(i + n * (1 + (i % 7))))
+  const askAll = ({ url }: Replica) =>
+    Promise.all(Array.from({ length: requestsToEach }, (_, i) => ask(url, apiKey, urlsOf(i))))
+
+  const [first, second] = replicas
+  const hasCall = isKill ? firstCall(vendor) : undefined
+  const ofSecond = askAll(second)
+  // The replica that is to be killed begins, so that it surely makes a call.
+  if (isKill) await Promise.race([hasCall, ofSecond])
+  const ofFirst = askAll(first)
+  const inFlight = isKill ? await killIn(vendor, second) : 0
+  const all = [...(await ofFirst), ...(isKill ? [] : await ofSecond)]
   return {
     rows: vendor.moz.rows() - before,
-    inFlight: (await killing) ?? 0,
+    inFlight,
     failed: all.filter(({ isWhole }) => !isWhole).length,
     slowestMs: Math.max(...all.map(({ ms }) => ms)),
   }
@@ -139,23 +139,25 @@ const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
 /** A call that ended so shortly before the kill has perhaps not stored its figures. */
 const storeMs = 300
 
-/** Kills the second replica in its first call. Returns the rows of its calls in flight. */
-const killInCall = async ({ calls, listeners }: Vendor, replica: Replica) => {
-  const before = calls.length
-  const isOfReplica = ({ path, rows }: Call) => path.endsWith("=1") && rows > 0
-  await new Promise<void>((resolve) => {
+const isOfSecond = ({ path, rows }: Call) => path.endsWith("=1") && rows > 0
+
+/** Waits for the first call of the second replica. */
+const firstCall = ({ listeners }: Vendor) =>
+  new Promise<void>((resolve) => {
     const listener = (call: Call) => {
-      if (!isOfReplica(call)) return
+      if (!isOfSecond(call)) return
       listeners.delete(listener)
       resolve()
     }
     listeners.add(listener)
   })
+
+/** Kills the second replica within 100 ms. Returns the rows of the calls that it had in flight. */
+const killIn = async ({ calls }: Vendor, replica: Replica) => {
   await sleep(Math.random() * 100)
   const killedAt = performance.now()
   await replica.kill()
   return calls
-    .slice(before)
-    .filter((call) => isOfReplica(call) && call.answeredAt > killedAt - storeMs)
+    .filter((call) => isOfSecond(call) && call.answeredAt > killedAt - storeMs)
     .reduce((sum, { rows }) => sum + rows, 0)
 }
