@@ -10,6 +10,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { peekable } from "../Direct.ts"
@@ -21,6 +22,7 @@ import { type MetricsProvider, nothingKnown, prospectsOf } from "../MetricsProvi
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
+import { AfterStored } from "./AfterStored.ts"
 import type { Claims as StoreClaims } from "./Claims.ts"
 import * as TolerantStore from "./TolerantStore.ts"
 
@@ -165,7 +167,15 @@ const writeThrough = (
   ...inner,
   lookup: Effect.fnUntraced(function* (targets) {
     const wanted = wantsHistory ? yield* newDomains(store, targets) : nothingWanted
-    const outcomes = yield* Effect.provideService(inner.lookup(targets), HistoryWanted, wanted)
+    const ends: Array<Effect.Effect<void>> = []
+    const outcomes = yield* inner
+      .lookup(targets)
+      .pipe(
+        Effect.provideService(HistoryWanted, wanted),
+        store.claims === undefined
+          ? identity
+          : Effect.provideService(AfterStored, (end) => Effect.sync(() => void ends.push(end))),
+      )
     const fetchedAt = yield* Clock.currentTimeMillis
     targets.forEach(({ page }, i) => {
       const outcome = outcomes[i]
@@ -175,6 +185,7 @@ const writeThrough = (
       memory.learn(figures)
       store.put(figures)
     })
+    if (ends.length > 0) yield* store.afterPut(Effect.all(ends, { discard: true }))
     return outcomes
   }),
 })

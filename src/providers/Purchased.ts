@@ -22,6 +22,7 @@ import {
 import { failWithStoreFailure, type StoreFailure } from "../StoreFailure.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
+import { AfterStored } from "./AfterStored.ts"
 import { Bill, Billing } from "./Bill.ts"
 
 export interface Options {
@@ -95,7 +96,9 @@ const over = (
   /** Closes the purchase, unless the vendor may have billed what no answer shows. */
   const ended = (purchase: Purchase, bill: Billing, exit: Exit.Exit<unknown, ProviderError>) => {
     if (Exit.isSuccess(exit)) {
-      return bill.isOpen(undefined) ? stayUnknown : close(purchase, "answered", bill)
+      return bill.isOpen(undefined)
+        ? stayUnknown
+        : Effect.flatMap(AfterStored, (after) => after(close(purchase, "answered", bill)))
     }
     const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
     if (error === undefined) return stayUnknown

@@ -26,6 +26,8 @@ export interface TolerantStore {
    * nothing when the page's address is too long, or when the queue is full.
    */
   readonly put: (figures: Figures) => void
+  /** Runs an effect when the figures that are queued at the call are written or dropped. */
+  readonly afterPut: (effect: Effect.Effect<void>) => Effect.Effect<void>
   /** Absent when no other process shares the store. */
   readonly claims: Claims.Claims | undefined
 }
@@ -48,13 +50,15 @@ export const make = (
     const tolerant = Tolerance.make({ alarms, timeoutMs: storeTimeoutMs, warn: warnOfStore })
     const patient = Tolerance.make({ alarms, timeoutMs: sharedTimeoutMs, warn: warnOfClaims })
     const waiting = new Map<string, Figures>()
+    let afterwards: ReadonlyArray<Effect.Effect<void>> = []
     const claims = Claims.make(cache, { provider, leaseMs, maxPageLength, tolerant: patient })
     const putOrDrop = claims === undefined ? tolerant : patient
     const hasWaiting = yield* Effect.makeLatch(false)
 
     const write = Effect.suspend(() => {
-      const figures = [...waiting.values()]
+      const [figures, done] = [[...waiting.values()], afterwards]
       waiting.clear()
+      afterwards = []
       hasWaiting.unsafeClose()
       // Other work runs between two writes, because a write to SQLite blocks the process.
       return Effect.forEach(
@@ -65,7 +69,7 @@ export const make = (
             Effect.zipRight(Effect.sleep(0)),
           ),
         { discard: true },
-      )
+      ).pipe(Effect.zipRight(Effect.all(done, { discard: true })))
     })
 
     const flush = Tolerance.inDaemon(write)
@@ -93,6 +97,11 @@ export const make = (
         waiting.set(figures.page, isBusy ? { ...figures, history: undefined } : figures)
         hasWaiting.unsafeOpen()
         claims?.storing(figures.page)
+      },
+      afterPut: (effect) => {
+        if (waiting.size === 0) return effect
+        afterwards = [...afterwards, effect]
+        return Effect.void
       },
       claims,
     }

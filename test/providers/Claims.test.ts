@@ -10,10 +10,12 @@ import * as TestClock from "effect/TestClock"
 import { AccountId, CurrentAccount } from "../../src/Account.ts"
 import { Deadline } from "../../src/Deadline.ts"
 import { Freshness } from "../../src/Freshness.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Outcome } from "../../src/Metrics.ts"
 import * as Composed from "../../src/providers/Composed.ts"
+import { Purchases } from "../../src/Purchases.ts"
 import { ClaimTime } from "../../src/sql/claims.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
@@ -225,6 +227,32 @@ describe("claims", () => {
       const waiting = yield* (yield* replicaOn(silent, vendor))(bPage)
       yield* pass(6_000)
       assert.deepStrictEqual(yield* outcomesOf(waiting), ["bought"])
+    }),
+  )
+
+  it.scoped("a purchase stays unknown until its figures are stored for the other replicas", () =>
+    Effect.gen(function* () {
+      const { store } = yield* makeDatabase
+      const fine = yield* store
+      const slow = {
+        ...fine,
+        put: (...some: Parameters<typeof fine.put>) => Effect.delay(fine.put(...some), "1 second"),
+      }
+      const purchases = Context.get(yield* Layer.build(MemoryPurchases.layer), Purchases)
+      const one = yield* Effect.provideService(
+        replicaOn(slow, ScriptedVendor.make()),
+        Purchases,
+        purchases,
+      )
+      const unknownCalls = Effect.map(purchases.days({}), (days) =>
+        days.map(({ unknownCalls }) => unknownCalls),
+      )
+      const asked = yield* one(aPage)
+      yield* pass(500)
+      assert.deepStrictEqual(yield* outcomesOf(asked), ["bought"])
+      assert.deepStrictEqual(yield* unknownCalls, [1])
+      yield* pass(700)
+      assert.deepStrictEqual(yield* unknownCalls, [0])
     }),
   )
 
