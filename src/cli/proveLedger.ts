@@ -17,7 +17,7 @@ import { tally } from "../prove/Tally.ts"
 import { type Outcome, problemOf } from "../prove/Traffic.ts"
 import * as Ground from "../sql/ProvingGround.ts"
 import { counted } from "../text/counted.ts"
-import { type Job, ledgerOn, traffic } from "./proveMember.ts"
+import { type Job, quietLedgerOn, servingLedgerOn, traffic } from "./proveMember.ts"
 import { runSecond } from "./proveSecond.ts"
 import { verified } from "./verified.ts"
 
@@ -27,23 +27,14 @@ export const proveLedger = Effect.fnUntraced(function* (
   job: Omit<Job, "accounts">,
   add: (finding: Finding) => void,
 ) {
-  const faults = ConnectionFaults.make()
-  const [first, other] = yield* Effect.all([
-    Layer.build(ledgerOn(url, job.name, faults)),
-    Layer.build(ledgerOn(url, job.name, ConnectionFaults.make())),
-  ]).pipe(needed("connection"))
-  const ledgers = [Context.get(first, CreditLedger), Context.get(other, CreditLedger)] as const
-  const before = performance.now()
-  yield* needed("connection")(Ground.currentSchema)
-  // The server ends a transaction that is idle for 5 seconds.
-  const patienceMs = Math.min(3000, 250 + 10 * (performance.now() - before))
-
-  const contestants = { faults, ledgers, patienceMs }
-  add(yield* isolation(contestants).pipe(needed("isolation")))
-  add(yield* deadlock(contestants).pipe(needed("deadlock")))
-
+  yield* contests(url, job.name, add).pipe(Effect.scoped)
   const accounts = yield* Effect.replicateEffect(newAccount(1e9), 4).pipe(needed("no lost charge"))
   yield* Ground.askForRestarts.pipe(needed("restart"))
+  const faults = ConnectionFaults.make()
+  // It stays until the end, because it returns the holds of failed requests.
+  const first = yield* Layer.build(servingLedgerOn(url, job.name, faults)).pipe(
+    needed("connection"),
+  )
   const load = yield* loaded({ ...job, accounts }, faults).pipe(
     Effect.provide(first),
     needed("no lost charge"),
@@ -52,6 +43,27 @@ export const proveLedger = Effect.fnUntraced(function* (
   yield* allReturned.pipe(needed("books"))
   ;(yield* charges(accounts, load).pipe(needed("no lost charge"))).forEach(add)
   add(yield* books.pipe(needed("books")))
+})
+
+/** Lets transactions of two ledgers meet. */
+const contests = Effect.fnUntraced(function* (
+  url: string,
+  name: string,
+  add: (finding: Finding) => void,
+) {
+  const faults = ConnectionFaults.make()
+  const [first, second] = yield* Effect.all([
+    Layer.build(quietLedgerOn(url, name, faults)),
+    Layer.build(quietLedgerOn(url, name, ConnectionFaults.make())),
+  ]).pipe(needed("connection"))
+  const ledgers = [Context.get(first, CreditLedger), Context.get(second, CreditLedger)] as const
+  const before = performance.now()
+  yield* needed("connection")(Ground.currentSchema)
+  // The server ends a transaction that is idle for 5 seconds.
+  const patienceMs = Math.min(3000, 250 + 10 * (performance.now() - before))
+  const contestants = { faults, ledgers, patienceMs }
+  add(yield* isolation(contestants).pipe(needed("isolation")))
+  add(yield* deadlock(contestants).pipe(needed("deadlock")))
 })
 
 const newAccount = (credits: number) =>

@@ -39,12 +39,19 @@ export const pointed = (url: string, application: string, schema?: string) => {
 /** The longest lifetime of a hold. Here it is short, so that the proof ends soon. */
 export const lease = "20 seconds"
 
-/** The ledger of a serving process, with faults of its connections. */
-export const ledgerOn = (url: string, name: string, faults: ConnectionFaults.ConnectionFaults) =>
+const clientOn = (url: string, name: string, faults: ConnectionFaults.ConnectionFaults) =>
+  Postgres.layer(pointed(url, name, name), { onStream: faults.attach })
+
+/** A ledger that makes no commits but those that it is asked for. */
+export const quietLedgerOn = (...where: Parameters<typeof clientOn>) =>
+  Layer.provide(CreditLedger.layer({ lease }), clientOn(...where))
+
+/** The ledger of a serving process, which also ends the holds of dead processes. */
+export const servingLedgerOn = (...where: Parameters<typeof clientOn>) =>
   Sweeper.layer.pipe(
     Layer.provideMerge(CreditLedger.layer({ lease })),
     Layer.provide(Heartbeat.layer),
-    Layer.provide(Postgres.layer(pointed(url, name, name), { onStream: faults.attach })),
+    Layer.provide(clientOn(...where)),
   )
 
 /** Every how many COMMITs a process loses the answer. */

@@ -12,7 +12,7 @@ import { AccountId } from "../Account.ts"
 import * as ConnectionFaults from "../prove/ConnectionFaults.ts"
 import { Outcome } from "../prove/Traffic.ts"
 import { line } from "./Output.ts"
-import { CannotProve, databaseUrl, type Job, ledgerOn, traffic } from "./proveMember.ts"
+import { CannotProve, databaseUrl, type Job, servingLedgerOn, traffic } from "./proveMember.ts"
 
 /** The line on the second process's stdin. */
 const JobLine = Schema.parseJson(
@@ -72,7 +72,7 @@ export const second: Effect.Effect<void, Error> = Effect.gen(function* () {
   const faults = ConnectionFaults.make()
   const report = (outcome: Outcome) => void process.stdout.write(`${encodeReport(outcome)}\n`)
   const lost = yield* traffic(faults, job[0], report).pipe(
-    Effect.provide(ledgerOn(yield* databaseUrl, job[0].name, faults)),
+    Effect.provide(servingLedgerOn(yield* databaseUrl, job[0].name, faults)),
     Logger.withMinimumLogLevel(LogLevel.None),
   )
   yield* line(encodeReport({ lost }))

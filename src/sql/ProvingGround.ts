@@ -9,6 +9,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 
 /** Asks for one value. */
@@ -30,7 +31,14 @@ const single = <A, I>(
 /** Creates a schema. `name` must need no quotes. Fails with StoreFailure. */
 export const createSchema = (name: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe(`CREATE SCHEMA ${name}`)).pipe(
-    Effect.mapError(Failure.describe),
+    Effect.mapError((error) =>
+      Failure.isForbidden(error)
+        ? new StoreFailure({
+            message: `the role may not create a schema; type GRANT CREATE ON DATABASE NAME TO ROLE in the database (${Failure.wordsOf(error)})`,
+            cause: error,
+          })
+        : Failure.describe(error),
+    ),
   )
 
 /** Drops a schema with all its tables. Fails with StoreFailure. */
