@@ -1,5 +1,5 @@
 /**
- * Starts one real PostgreSQL for the whole run. If it cannot start, the run fails, because silently
+ * Starts one real PostgreSQL for the whole run, or uses the server in POSTGRES_URL. If it cannot start, the run fails, because silently
  * skipped tests would prove nothing.
  */
 import type { TestProject } from "vitest/node"
@@ -16,6 +16,11 @@ export default async function setup({ vitest }: TestProject) {
   const root = vitest.getRootProject()
   // Another project of this run has already started the server.
   if (root.getProvidedContext().postgresUrl !== undefined) return undefined
+  const given = process.env["POSTGRES_URL"]
+  if (given !== undefined) {
+    root.provide("postgresUrl", given)
+    return undefined
+  }
   // Not durable: the tests kill processes, but never the machine.
   const server = await Postgres.start({ durable: false }).catch(giveUp)
   root.provide("postgresUrl", server.url)

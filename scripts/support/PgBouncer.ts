@@ -6,9 +6,9 @@ import { execFileSync } from "node:child_process"
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { freePort } from "../../scripts/free-port.ts"
-import { serverUser } from "../../scripts/support/Postgres.ts"
-import * as ServerProcess from "../../scripts/support/ServerProcess.ts"
+import { freePort } from "../free-port.ts"
+import { serverUser } from "./Postgres.ts"
+import * as ServerProcess from "./ServerProcess.ts"
 
 export interface Options {
   /** The server's URL with host, port, user and password. */

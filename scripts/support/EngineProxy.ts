@@ -1,0 +1,181 @@
+/**
+ * A proxy in front of PostgreSQL that imitates a distributed engine, such as CockroachDB or
+ * YugabyteDB. It refuses the statements that those engines refuse, and answers other statements and
+ * COMMITs by 40001 at random. It reads the messages of PostgreSQL's protocol, version 3. Each error
+ * comes from the server, which runs a statement that raises it, so the state of the transaction is
+ * what a client expects.
+ */
+import * as Net from "node:net"
+
+export interface Options {
+  /** The server's URL, with or without a database. */
+  readonly server: string
+  /** The share of statements and COMMITs that are answered by 40001, from 0 to 1. */
+  readonly conflicts: number
+  /**
+   * True: removes the row locks of SELECT (FOR UPDATE and its like), without an error. No engine
+   * promises that; a check of an engine must notice it. Default: false.
+   */
+  readonly dropsRowLocks?: boolean
+}
+
+export interface EngineProxy {
+  /** The server's URL, by way of the proxy. */
+  readonly url: string
+  /** The statements that were refused. */
+  readonly refused: () => ReadonlyArray<string>
+  /** How many statements were answered by 40001. */
+  readonly conflicts: () => number
+  /** Breaks all connections and stops. */
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a proxy on a free port of 127.0.0.1. */
+export const start = async (options: Options): Promise<EngineProxy> => {
+  const url = new URL(options.server)
+  const { hostname, port } = url
+  const refused: Array<string> = []
+  const sockets = new Set<Net.Socket>()
+  let conflicts = 0
+
+  /** Returns the statement that the server gets in place of this one. */
+  const judge = (text: string) => {
+    if (isRefused.test(text)) {
+      refused.push(text)
+      return raising("0A000", "this engine does not support the statement")
+    }
+    if (!isExempt.test(text) && Math.random() < options.conflicts) {
+      conflicts++
+      return raising("40001", "restart transaction: the engine asks the client to start again")
+    }
+    return options.dropsRowLocks === true ? text.replaceAll(rowLock, "") : text
+  }
+
+  const proxy = Net.createServer((client) => {
+    const server = Net.connect(Number(port), hostname)
+    const cut = () => {
+      client.destroy()
+      server.destroy()
+    }
+    for (const socket of [client, server]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on("error", cut)
+      socket.on("close", () => {
+        sockets.delete(socket)
+        cut()
+      })
+    }
+    const translate = translator(judge)
+    client.on("data", (bytes: Buffer) => {
+      const { toClient, toServer } = translate(bytes)
+      if (toClient.length > 0) client.write(toClient)
+      if (toServer.length > 0) server.write(toServer)
+    })
+    server.on("data", (bytes: Buffer) => void client.write(bytes))
+  })
+  await new Promise<void>((resolve) => void proxy.listen(0, "127.0.0.1", resolve))
+  const address = proxy.address()
+  if (address === null || typeof address === "string") throw new Error("the proxy has no port")
+  url.hostname = "127.0.0.1"
+  url.port = String(address.port)
+
+  return {
+    url: url.href.replace(/\/$/, ""),
+    refused: () => refused,
+    conflicts: () => conflicts,
+    stop: () =>
+      new Promise((resolve) => {
+        proxy.close(() => resolve())
+        for (const socket of sockets) socket.destroy()
+      }),
+  }
+}
+
+/** What CockroachDB and YugabyteDB, with their default settings, refuse or do not do. */
+const isRefused =
+  /\bLOCK\s+TABLE\b|^\s*(UN)?LISTEN\b|^\s*NOTIFY\b|\bpg_(try_)?advisory_|\bCREATE\s+((LOCAL|GLOBAL)\s+)?TEMP(ORARY)?\b/i
+
+/** What an engine always answers: the end of a failed transaction, and questions about itself. */
+const isExempt = /^\s*(ROLLBACK|SHOW\b|SELECT pg_is_in_recovery)/i
+
+const rowLock =
+  /\bFOR\s+(NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)(\s+OF\s+\w+)?(\s+(SKIP\s+LOCKED|NOWAIT))?/gi
+
+const raising = (code: string, message: string) =>
+  `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}', MESSAGE = '${message}'; END $$`
+
+const sslRequest = 80877103
+
+const isSimple = (text: string) => text.startsWith("DO $$ BEGIN RAISE EXCEPTION")
+
+/**
+ * Returns a function that takes the client's bytes, and returns what to send to the server and to
+ * the client. `judge` returns the statement to run in place of the client's.
+ */
+const translator = (judge: (text: string) => string) => {
+  let pending: Buffer = Buffer.alloc(0)
+  let hasStarted = false
+  /** The error of a refused statement, for the Sync that ends its series of messages. */
+  let error: string | undefined
+
+  const message = (type: string, body: Buffer): Buffer => {
+    if (error !== undefined && type !== "S") return Buffer.alloc(0)
+    switch (type) {
+      case "Q":
+        return encode("Q", cString(judge(textAt(body, 0))))
+      case "P": {
+        const name = textAt(body, 0)
+        const nameEnd = Buffer.byteLength(name) + 1
+        const text = textAt(body, nameEnd)
+        const judged = judge(text)
+        if (isSimple(judged)) {
+          error = judged
+          return Buffer.alloc(0)
+        }
+        const rest = body.subarray(nameEnd + Buffer.byteLength(text) + 1)
+        return encode("P", Buffer.concat([cString(name), cString(judged), rest]))
+      }
+      case "S": {
+        const raised = error
+        error = undefined
+        return raised === undefined ? encode("S", body) : encode("Q", cString(raised))
+      }
+      default:
+        return encode(type, body)
+    }
+  }
+
+  return (bytes: Buffer) => {
+    pending = Buffer.concat([pending, bytes])
+    const toServer: Array<Buffer> = []
+    let toClient = ""
+    for (;;) {
+      // The first message of a connection has no type.
+      const typeLength = hasStarted ? 1 : 0
+      if (pending.length < typeLength + 4) break
+      const end = typeLength + pending.readInt32BE(typeLength)
+      if (pending.length < end) break
+      const whole = pending.subarray(0, end)
+      pending = pending.subarray(end)
+      if (hasStarted) toServer.push(message(whole.toString("latin1", 0, 1), whole.subarray(5)))
+      else if (whole.readInt32BE(4) === sslRequest) toClient += "N"
+      else {
+        hasStarted = true
+        toServer.push(whole)
+      }
+    }
+    return { toClient, toServer: Buffer.concat(toServer) }
+  }
+}
+
+const encode = (type: string, body: Buffer) => {
+  const head = Buffer.alloc(5)
+  head.write(type, "latin1")
+  head.writeInt32BE(body.length + 4, 1)
+  return Buffer.concat([head, body])
+}
+
+const cString = (text: string) => Buffer.from(`${text}\0`)
+
+const textAt = (body: Buffer, from: number) => body.toString("utf8", from, body.indexOf(0, from))
