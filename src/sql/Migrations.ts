@@ -527,7 +527,7 @@ const applyDue = Effect.flatMap(MigrationLock.make, (lock) =>
 const repeated = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),
-    Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
+    Effect.retry({ times: 4, schedule: Schedule.exponential("50 millis") }),
   )
 
 /** Applies the migrations that are due. Returns the former schema version. */
