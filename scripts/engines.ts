@@ -6,8 +6,10 @@
  *     npm run engines                      all servers
  *     npm run engines -- --only 15         the servers whose names contain the text
  *     npm run engines -- --conflicts 0.1   another share of statements
+ *     npm run engines -- test/sql          some of the tests
  *
- * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode, and 15 (from
+ * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode (the service and
+ * the ledger only), and 15 (from
  * Debian, or with `bin/postgres` in the folder POSTGRES_15).
  */
 import { spawn } from "node:child_process"
@@ -19,7 +21,8 @@ import * as EngineProxy from "./support/EngineProxy.ts"
 import * as PgBouncer from "./support/PgBouncer.ts"
 import * as Postgres from "./support/Postgres.ts"
 
-const { values } = parseArgs({
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
   options: {
     only: { type: "string", default: "" },
     conflicts: { type: "string", default: "0.05" },
@@ -30,6 +33,8 @@ interface Engine {
   readonly name: string
   readonly programs?: string
   readonly isPooled?: boolean
+  /** The tests that run (default: all). */
+  readonly tests?: ReadonlyArray<string>
   /** What the machine must have. */
   readonly needs?: string
 }
@@ -39,12 +44,17 @@ const pgbouncer = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
 
 const engines: ReadonlyArray<Engine> = [
   { name: "PostgreSQL 18" },
-  { name: "PostgreSQL 18 behind PgBouncer", isPooled: true, needs: pgbouncer },
+  {
+    name: "PostgreSQL 18 behind PgBouncer",
+    isPooled: true,
+    tests: ["test/engines", "test/ledger", "test/CreditLedger", "test/faults/Migrations"],
+    needs: pgbouncer,
+  },
   { name: "PostgreSQL 15", programs: programs15, needs: join(programs15, "bin/postgres") },
 ]
 
 /** Runs the tests. Returns whether they passed, and no statement was refused. */
-const test = async ({ isPooled = false, name, programs }: Engine) => {
+const test = async ({ isPooled = false, name, programs, tests = [] }: Engine) => {
   const server = await Postgres.start({
     durable: false,
     ...(programs !== undefined && { programs }),
@@ -55,13 +65,18 @@ const test = async ({ isPooled = false, name, programs }: Engine) => {
   const proxy = await EngineProxy.start({
     server: pooler?.url ?? server.url,
     conflicts: Number(values.conflicts),
+    calmMs: 1000,
   })
   const startedAt = performance.now()
   const vitest = spawn(
     process.execPath,
     [
       join(import.meta.dirname, "../node_modules/vitest/vitest.mjs"),
-      ...["run", "--config", ".vitest.config.ts", "--project=engines"],
+      "run",
+      "--config",
+      ".vitest.config.ts",
+      "--project=engines",
+      ...(positionals.length > 0 ? positionals : tests),
     ],
     { env: { ...process.env, POSTGRES_URL: proxy.url }, stdio: "inherit" },
   )

@@ -13,6 +13,12 @@ export interface Options {
   /** The share of statements and COMMITs that are answered by 40001, from 0 to 1. */
   readonly conflicts: number
   /**
+   * After a conflict, the same database has none for this long, in milliseconds, nor before its next
+   * COMMIT, so that the next attempt succeeds. Tests whose clock stands still need that, because
+   * they never sleep. Default: conflicts at any time.
+   */
+  readonly calmMs?: number
+  /**
    * True: removes the row locks of SELECT (FOR UPDATE and its like), without an error. No engine
    * promises that; a check of an engine must notice it. Default: false.
    */
@@ -36,15 +42,27 @@ export const start = async (options: Options): Promise<EngineProxy> => {
   const { hostname, port } = url
   const refused: Array<string> = []
   const sockets = new Set<Net.Socket>()
+  const calms = new Map<string, { readonly until: number; hasCommitted: boolean }>()
   let conflicts = 0
 
+  const hasConflict = (text: string, database: string) => {
+    const calm = calms.get(database)
+    const now = performance.now()
+    const isCalm = calm !== undefined && (now < calm.until || !calm.hasCommitted)
+    if (calm !== undefined && text === "COMMIT") calm.hasCommitted = true
+    if (isCalm || isExempt.test(text) || Math.random() >= options.conflicts) return false
+    const { calmMs } = options
+    if (calmMs !== undefined) calms.set(database, { until: now + calmMs, hasCommitted: false })
+    return true
+  }
+
   /** Returns the statement that the server gets in place of this one. */
-  const judge = (text: string) => {
+  const judge = (text: string, database: string) => {
     if (isRefused.test(text)) {
       refused.push(text)
       return raising("0A000", "this engine does not support the statement")
     }
-    if (!isExempt.test(text) && Math.random() < options.conflicts) {
+    if (hasConflict(text, database)) {
       conflicts++
       return raising("40001", "restart transaction: the engine asks the client to start again")
     }
@@ -97,7 +115,7 @@ const isRefused =
   /\bLOCK\s+TABLE\b|^\s*(UN)?LISTEN\b|^\s*NOTIFY\b|\bpg_(try_)?advisory_|\bCREATE\s+((LOCAL|GLOBAL)\s+)?TEMP(ORARY)?\b/i
 
 /** What an engine always answers: the end of a failed transaction, and questions about itself. */
-const isExempt = /^\s*(ROLLBACK|SHOW\b|SELECT pg_is_in_recovery)/i
+const isExempt = /^\s*(ROLLBACK|SHOW\b|SELECT pg_is_in_recovery)|\bpg_locks\b/i
 
 const rowLock =
   /\bFOR\s+(NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)(\s+OF\s+\w+)?(\s+(SKIP\s+LOCKED|NOWAIT))?/gi
@@ -113,7 +131,8 @@ const isSimple = (text: string) => text.startsWith("DO $$ BEGIN RAISE EXCEPTION"
  * Returns a function that takes the client's bytes, and returns what to send to the server and to
  * the client. `judge` returns the statement to run in place of the client's.
  */
-const translator = (judge: (text: string) => string) => {
+const translator = (judge: (text: string, database: string) => string) => {
+  let database = ""
   let pending: Buffer = Buffer.alloc(0)
   let hasStarted = false
   /** The error of a refused statement, for the Sync that ends its series of messages. */
@@ -123,12 +142,12 @@ const translator = (judge: (text: string) => string) => {
     if (error !== undefined && type !== "S") return Buffer.alloc(0)
     switch (type) {
       case "Q":
-        return encode("Q", cString(judge(textAt(body, 0))))
+        return encode("Q", cString(judge(textAt(body, 0), database)))
       case "P": {
         const name = textAt(body, 0)
         const nameEnd = Buffer.byteLength(name) + 1
         const text = textAt(body, nameEnd)
-        const judged = judge(text)
+        const judged = judge(text, database)
         if (isSimple(judged)) {
           error = judged
           return Buffer.alloc(0)
@@ -162,6 +181,7 @@ const translator = (judge: (text: string) => string) => {
       else if (whole.readInt32BE(4) === sslRequest) toClient += "N"
       else {
         hasStarted = true
+        database = /\0database\0([^\0]*)/.exec(whole.toString("utf8"))?.[1] ?? ""
         toServer.push(whole)
       }
     }

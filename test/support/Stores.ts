@@ -27,6 +27,10 @@ import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
+/** `npm run engines` tests a server, and leaves out SQLite, whose tests take as long. */
+const ofRun = <A>(each: ReadonlyArray<readonly [name: string, store: A]>) =>
+  each.filter(([name]) => process.env["POSTGRES_URL"] === undefined || name !== "SQLite")
+
 export type Ports = Accounts | ApiKeys | AuditLog | CreditLedger
 
 /** The lease of holds in these stores. */
@@ -91,13 +95,13 @@ export const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
 /** Empty databases with the program's tables, for the other ports. */
 export const databases: ReadonlyArray<
   readonly [name: string, database: Layer.Layer<SqlClient.SqlClient, unknown>]
-> = [
+> = ofRun([
   ["SQLite", migrated(Sqlite.layer(":memory:"))],
   [
     "PostgreSQL",
     migrated(Layer.unwrapEffect(Effect.map(temporaryDatabase, (url) => Postgres.layer(url)))),
   ],
-]
+])
 
 /** Waits until another connection to PostgreSQL waits for a lock of the current transaction. */
 export const untilAnotherWaits = Effect.flatMap(SqlClient.SqlClient, (sql) =>
@@ -110,19 +114,19 @@ export const untilAnotherWaits = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 /** The SQL stores with their SQL client. */
 export const sqlStores: ReadonlyArray<
   readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
-> = [
+> = ofRun([
   ["SQLite", temporarySqlite],
   ["PostgreSQL", temporaryPostgres],
-]
+])
 
 /** Stores that survive their processes. Each build of the layer is another process. */
 export const lastingStores: ReadonlyArray<
   readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
-> = [
+> = ofRun<Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>>([
   ["memory", Effect.map(Layer.build(memory), Layer.succeedContext)],
   ["SQLite", Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db")))],
   ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],
-]
+])
 
 export const stores: ReadonlyArray<readonly [name: string, store: Layer.Layer<Ports, unknown>]> = [
   ["memory", memory],
