@@ -114,8 +114,11 @@ export const start = async (options: Options): Promise<EngineProxy> => {
 const isRefused =
   /\bLOCK\s+TABLE\b|^\s*(UN)?LISTEN\b|^\s*NOTIFY\b|\bpg_(try_)?advisory_|\bCREATE\s+((LOCAL|GLOBAL)\s+)?TEMP(ORARY)?\b/i
 
-/** What an engine always answers: the end of a failed transaction, and questions about itself. */
-const isExempt = /^\s*(ROLLBACK|SHOW\b|SELECT pg_is_in_recovery)|\bpg_locks\b/i
+/**
+ * What is never answered by 40001: the end of a failed transaction, questions about the engine, and
+ * savepoints, which the service does not use.
+ */
+const isExempt = /^\s*(ROLLBACK|SAVEPOINT|SHOW\b|SELECT pg_is_in_recovery)|\bpg_locks\b/i
 
 const rowLock =
   /\bFOR\s+(NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)(\s+OF\s+\w+)?(\s+(SKIP\s+LOCKED|NOWAIT))?/gi
