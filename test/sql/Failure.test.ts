@@ -15,6 +15,21 @@ it.each(codes.split(" "))("the error code %s counts as a lost connection", (code
   assert.match(Failure.describe(withCode(code)).message, /^the database cannot be reached/)
 })
 
+it.each([
+  ["40001", "restart transaction: TransactionRetryWithProtoRefreshError"],
+  ["40P01", "deadlock detected"],
+  ["XX000", "Restart read required at: { read: 1 }"],
+])("an error %s, %s, counts as a conflict and not as a lost connection", (code, message) => {
+  const error = new SqlError({ cause: Object.assign(new Error(message), { code }) })
+  assert.isTrue(Failure.isConflict(error))
+  assert.isFalse(Failure.isDisconnection(error))
+})
+
+it("a commit whose result the engine does not know counts as a lost connection", () => {
+  assert.isTrue(Failure.isDisconnection(withCode("40003")))
+  assert.isFalse(Failure.isConflict(withCode("40003")))
+})
+
 it("a server without a free connection counts as a lost connection, and its error names the limits", () => {
   assert.isTrue(Failure.isDisconnection(withCode("53300")))
   assert.match(Failure.describe(withCode("53300")).message, /^the server has no free connection/)

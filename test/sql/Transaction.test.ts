@@ -1,14 +1,18 @@
 /** Transactions on both databases: success, failure, interruption, nesting and retries. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import type * as Tracer from "effect/Tracer"
+import * as Postgres from "../../src/sql/Postgres.ts"
 import { retry } from "../../src/sql/retry.ts"
-import { databases } from "../support/Stores.ts"
+import { databases, temporaryDatabase } from "../support/Stores.ts"
 
 /** Creates a table of numbers. `storedNumbers` reads its rows. */
 const numbers = Effect.gen(function* () {
@@ -86,6 +90,28 @@ for (const [name, database] of databases) {
     )
   })
 }
+
+describe("a PostgreSQL statement whose fiber is interrupted", () => {
+  // A cancellation would wait for a second connection, and end a later statement on this one.
+  it.scopedLive.each(["in", "outside"])(
+    "an interrupted statement %s a transaction ends by itself, and no later statement is cancelled",
+    (place) =>
+      Effect.gen(function* () {
+        const client = yield* Layer.build(
+          Postgres.layer(yield* temporaryDatabase, { connections: 1 }),
+        )
+        const sql = Context.get(client, SqlClient.SqlClient)
+        const sleep = sql`SELECT CAST(pg_sleep(0.2) AS TEXT)`
+        for (let i = 0; i < 5; i++) {
+          const running = yield* Effect.fork(place === "in" ? sql.withTransaction(sleep) : sleep)
+          yield* Effect.sleep("50 millis")
+          const [duration] = yield* Effect.timed(Fiber.interrupt(running))
+          assert.isBelow(Duration.toMillis(duration), 2000)
+          yield* sql.withTransaction(sleep)
+        }
+      }),
+  )
+})
 
 describe("retries in the SQL layer", () => {
   const counted = (failures: ReadonlyArray<string>) => {
