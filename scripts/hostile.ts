@@ -57,7 +57,9 @@ const honest: Reply = (_pages, _response, answer) => answer()
 let reply = honest
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
-  const queries: ReadonlyArray<{ readonly query: string }> = params.data.site_queries
+  const queries: ReadonlyArray<{ readonly query: string }> | undefined = params.data.site_queries
+  // Once a day, the service asks for its quota.
+  if (queries === undefined) return void response.writeHead(404).end("{}")
   const results_by_site = queries.map((original_site_query) => ({
     site_query: { original_site_query },
     site_metrics: { domain_authority: 50, page_authority: 40, spam_score: 1 },

@@ -14,7 +14,8 @@ interface Question {
   readonly id: string
   readonly params: {
     readonly data: {
-      readonly site_queries: ReadonlyArray<{ readonly query: string; readonly scope: string }>
+      /** Absent when the service asks for its quota, as it does once a day. */
+      readonly site_queries?: ReadonlyArray<{ readonly query: string; readonly scope: string }>
     }
   }
 }
@@ -28,7 +29,11 @@ const server = createServer(async (request, response) => {
   if (request.method === "GET") {
     return response.end(JSON.stringify({ asked, calls, refused, hosts: hosts.size }))
   }
-  const body = await text(request)
+  const { id, params }: Question = JSON.parse(await text(request))
+  const queries = params.data.site_queries
+  if (queries === undefined) {
+    return response.writeHead(404).end(JSON.stringify({ message: "not found" }))
+  }
   calls += 1
   if (serving >= most) {
     refused += 1
@@ -37,8 +42,6 @@ const server = createServer(async (request, response) => {
   serving += 1
   if (ms > 0) await sleep(ms)
   serving -= 1
-  const { id, params }: Question = JSON.parse(body)
-  const queries = params.data.site_queries
   asked += queries.length
   if (ms > 0) for (const { query } of queries) hosts.add(query)
   const results_by_site = queries.map((original_site_query) => {
