@@ -90,10 +90,7 @@ const second = Effect.flatMap(
 )
 
 export const verb = Verb.make({
-  examples: [
-    "authority doctor",
-    "AUTHORITY_PROVE_URL=postgres://USER:PASSWORD@HOST/DATABASE authority doctor --prove",
-  ],
+  examples: ["authority doctor", "authority doctor --prove"],
   declare: (command) =>
     command
       .option(
