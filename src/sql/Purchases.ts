@@ -26,7 +26,7 @@ import {
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { makeQueries, type Queries } from "./purchaseQueries.ts"
+import { daysOf, makeQueries, type Queries } from "./purchaseQueries.ts"
 import { retryAfterDisconnection } from "./retry.ts"
 import { makeReadings } from "./vendorReadings.ts"
 
@@ -158,12 +158,15 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
       yield* queries.pause(provider, until)
       pausedUntil.set(provider, until)
     }
-    yield* queries.close(of("close"))
+    const closed = yield* queries.close(of("close"))
     const openings = of("open").filter(({ isAbandoned }) => !isAbandoned)
-    const months = yield* queries.months(
-      openings.flatMap(({ request }) => (request.ceiling === undefined ? [] : [request.provider])),
-      now,
+    const bounded = openings.flatMap(({ request }) =>
+      request.ceiling === undefined ? [] : [request.provider],
     )
+    // Without a ceiling nothing reads the days, so that one statement can write all changes.
+    const hasCeiling = bounded.length > 0
+    if (hasCeiling) yield* queries.addToDays(closed)
+    const months = yield* queries.months(bounded, now)
     const opened = openings.flatMap((opening) => {
       const { provider } = opening.request
       const month = months.get(provider) ?? { rows: 0, unknownTargets: 0 }
@@ -175,6 +178,7 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
       return [opening.answer.right]
     })
     yield* queries.open(opened)
+    yield* queries.addToDays([...(hasCeiling ? [] : closed), ...daysOf(opened)])
     former.opened = opened[0]?.id
   })
 

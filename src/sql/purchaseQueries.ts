@@ -43,44 +43,31 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       sql`UPDATE vendors SET paused_until = ${until} WHERE name = ${provider}`,
 
     /** Inserts calls without an answer. The vendors must be locked. */
-    open: Effect.fnUntraced(function* (opened: ReadonlyArray<Purchase>) {
-      if (opened.length === 0) return
-      yield* insertPurchases(opened)
-      yield* addToDays(
-        summed(
-          opened.map(({ at, provider, targets }) => ({
-            ...nothing,
-            provider,
-            day: dayOf(at),
-            calls: 1,
-            targets,
-            unknownCalls: 1,
-            unknownTargets: targets,
-          })),
-        ),
-      )
-    }),
+    open: (opened: ReadonlyArray<Purchase>) => insertPurchases(opened),
 
-    /** Closes those of the calls that are still open. The vendors must be locked. */
+    /** Adds changes to the sums of their days. The vendors must be locked. */
+    addToDays: (changes: ReadonlyArray<PurchaseDay>) => addToDays(summed(changes)),
+
+    /**
+     * Closes those of the calls that are still open, and returns how that changes their days. The
+     * vendors must be locked.
+     */
     close: Effect.fnUntraced(function* (
       closes: ReadonlyArray<{ readonly purchase: Purchase; readonly cost: Cost }>,
     ) {
-      if (closes.length === 0) return
+      if (closes.length === 0) return []
       // One statement must not change a row twice, and the first close of a call counts.
       const costs = new Map(closes.toReversed().map(({ cost, purchase }) => [purchase.id, cost]))
-      const rows = yield* closed(costs)
-      yield* addToDays(
-        summed(
-          rows.map(({ at, cost, provider, rowsBought, targets }) => ({
-            ...nothing,
-            provider,
-            day: dayOf(at),
-            rows: rowsBought,
-            cost,
-            unknownCalls: -1,
-            unknownTargets: -targets,
-          })),
-        ),
+      return (yield* closed(costs)).map(
+        ({ at, cost, provider, rowsBought, targets }): PurchaseDay => ({
+          ...nothing,
+          provider,
+          day: dayOf(at),
+          rows: rowsBought,
+          cost,
+          unknownCalls: -1,
+          unknownTargets: -targets,
+        }),
       )
     }),
 
@@ -94,6 +81,18 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
           ),
   }
 }
+
+/** How calls without an answer change their days. */
+export const daysOf = (opened: ReadonlyArray<Purchase>): ReadonlyArray<PurchaseDay> =>
+  opened.map(({ at, provider, targets }) => ({
+    ...nothing,
+    provider,
+    day: dayOf(at),
+    calls: 1,
+    targets,
+    unknownCalls: 1,
+    unknownTargets: targets,
+  }))
 
 const locking = (sql: SqlClient.SqlClient) => {
   // SQLite needs no row locks: an immediate transaction locks the whole file against other writers.
