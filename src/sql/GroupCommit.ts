@@ -4,6 +4,7 @@
  * command waits only for the next turn of the event loop.
  */
 import { setImmediate } from "node:timers"
+import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -14,7 +15,9 @@ import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { ReconnectLimit } from "./retry.ts"
+import type { StoreFailure } from "../StoreFailure.ts"
+import * as Failure from "./Failure.ts"
+import { ReconnectLimit, retryAfterDisconnection } from "./retry.ts"
 
 const batchSize = 512
 
@@ -127,6 +130,25 @@ export const make = <Command, E>(
       },
     }
   })
+
+/**
+ * Runs the statements of a commit in one transaction. Fails with StoreFailure when the database
+ * rejects the data or a stored row cannot be decoded. Dies with StoreFailure when the database
+ * itself fails. After a lost connection the statements run a second time, so they must check
+ * whether the first attempt was committed.
+ */
+export const inTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
+    statements.pipe(
+      sql.withTransaction,
+      retryAfterDisconnection,
+      Effect.catchAll((error) =>
+        Failure.isBadData(error)
+          ? Effect.fail(Failure.describe(error))
+          : Effect.die(Failure.describe(error)),
+      ),
+    )
 
 // Waits until a turn of the event loop adds no command to the queue, the queue holds a full batch,
 // or `maxTurns` turns have passed.

@@ -17,10 +17,9 @@ import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { type Given, makeLines } from "./auditLines.ts"
-import * as Failure from "./Failure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
-import { retryAfterDisconnection } from "./retry.ts"
 
 /** One change to one account's books. */
 export interface Command {
@@ -120,7 +119,7 @@ export const make = (
   return (commands: ReadonlyArray<Command>) => {
     const former: Former = { isUndecided: false }
     return attempt(commands, former).pipe(
-      inTransaction(sql),
+      GroupCommit.inTransaction(sql),
       Effect.catchAllDefect((defect) =>
         former.isUndecided && defect instanceof StoreFailure
           ? dieUndecided(defect)
@@ -146,23 +145,6 @@ const actOf = ({ accountId, amount, kind, note, sequence }: LedgerEntry) => ({
   granted: kind === "correction" ? -amount : amount,
   detail: { amount, note, entry: sequence },
 })
-
-// Runs the statements in one transaction. Fails with StoreFailure when the database rejects the
-// data or a stored row cannot be decoded. Dies with StoreFailure when the database itself fails.
-// After a lost connection the statements run a second time, so they must check whether the first
-// attempt was committed.
-const inTransaction =
-  (sql: SqlClient.SqlClient) =>
-  <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
-    statements.pipe(
-      sql.withTransaction,
-      retryAfterDisconnection,
-      Effect.catchAll((error) =>
-        Failure.isBadData(error)
-          ? Effect.fail(Failure.describe(error))
-          : Effect.die(Failure.describe(error)),
-      ),
-    )
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

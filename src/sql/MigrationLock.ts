@@ -8,6 +8,7 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { v7 as uuid } from "uuid"
+import { databaseTime } from "./databaseTime.ts"
 import * as Failure from "./Failure.ts"
 
 /** How long the lock stays taken after the last step of a process that died. */
@@ -46,7 +47,7 @@ export const make: Effect.Effect<MigrationLock, SqlError, SqlClient.SqlClient> =
         owner TEXT NOT NULL,
         expires_at BIGINT NOT NULL
       )`.pipe(sql.withTransaction)
-    const now = nowOf(sql)
+    const now = databaseTime(sql)
     const leaseEnd = sql.literal(`${now} + ${leaseMs}`)
 
     return {
@@ -81,15 +82,8 @@ export const make: Effect.Effect<MigrationLock, SqlError, SqlClient.SqlClient> =
 /** Returns true when a process holds the lock at the moment. */
 export const isTaken: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql`SELECT 1 FROM migration_lock WHERE expires_at > ${sql.literal(nowOf(sql))}`,
+  (sql) => sql`SELECT 1 FROM migration_lock WHERE expires_at > ${sql.literal(databaseTime(sql))}`,
 ).pipe(
   Effect.map((rows) => rows.length > 0),
   Effect.orElseSucceed(() => false),
 )
-
-/** The time of the database, in epoch milliseconds. */
-const nowOf = (sql: SqlClient.SqlClient) =>
-  sql.onDialectOrElse({
-    sqlite: () => "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
-    orElse: () => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)",
-  })

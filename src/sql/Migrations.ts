@@ -23,14 +23,16 @@ const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
   return sql.unsafe(`ALTER TABLE ${table} ADD COLUMN ${ifNotExists} ${column}`)
 }
 
+/**
+ * Makes SQLite store the rows of a table in the order of the primary key, so that the entries of an
+ * account, for example, are together.
+ */
+const inOrderOfKey = (sql: SqlClient.SqlClient) =>
+  sql.literal(sql.onDialectOrElse({ sqlite: () => "WITHOUT ROWID", orElse: () => "" }))
+
 const accountsKeysLedger = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Entries are read and written by account. WITHOUT ROWID makes SQLite store rows in the order of
-  // the primary key, so the entries of an account are together.
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   yield* sql`
     CREATE TABLE IF NOT EXISTS accounts (
       id TEXT NOT NULL PRIMARY KEY,
@@ -117,10 +119,7 @@ const figures = Effect.gen(function* () {
 
 const rankings = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // One table contains the active list, the other table the list that is being imported.
   for (const table of ["ranks_0", "ranks_1"]) {
     yield* sql`
@@ -164,10 +163,7 @@ const imports = Effect.gen(function* () {
 
 const observations = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // Since when the figures are the same. Null: since `fetched_at`.
   yield* addColumn(sql, "figures", "since BIGINT")
   yield* sql`
@@ -324,10 +320,7 @@ const auditLog = Effect.gen(function* () {
 
 const usage = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // `day` counts the days since 1970-01-01. `api_key_id` is empty for requests that name no key.
   yield* sql`
     CREATE TABLE IF NOT EXISTS usage (
@@ -347,10 +340,7 @@ const usage = Effect.gen(function* () {
 
 const purchases = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // `day` counts the days since 1970-01-01. `cost` is in millionths of the vendor's currency.
   yield* sql`
     CREATE TABLE IF NOT EXISTS purchase_days (
@@ -386,10 +376,7 @@ const purchases = Effect.gen(function* () {
 
 const vendorReadings = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // `used` and `cost` are in millionths, unless `used` counts rows. `day` is null on demand.
   yield* sql`
     CREATE TABLE IF NOT EXISTS vendor_readings (
@@ -413,10 +400,7 @@ const vendorReadings = Effect.gen(function* () {
 
 const claims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = sql.onDialectOrElse({
-    sqlite: () => sql.literal("WITHOUT ROWID"),
-    orElse: () => sql.literal(""),
-  })
+  const clustered = inOrderOfKey(sql)
   // The pages whose figures a process is buying.
   yield* sql`
     CREATE TABLE IF NOT EXISTS claims (

@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { databaseTime } from "./databaseTime.ts"
 import * as Failure from "./Failure.ts"
 
 /** Asks for one value. */
@@ -59,7 +60,7 @@ export const transaction = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 ).pipe(Effect.mapError(Failure.describe))
 
 const serverTime = single(
-  (sql) => sql`SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT) AS value`,
+  (sql) => sql`SELECT ${sql.literal(databaseTime(sql))} AS value`,
   Schema.Number,
 )
 

@@ -184,15 +184,7 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
 
   return (commands: ReadonlyArray<Command>) => {
     const former: Former = { opened: undefined }
-    return Effect.suspend(() => attempt(commands, former)).pipe(
-      sql.withTransaction,
-      retryAfterDisconnection,
-      Effect.catchAll((error) =>
-        Failure.isBadData(error)
-          ? Effect.fail(Failure.describe(error))
-          : Effect.die(Failure.describe(error)),
-      ),
-    )
+    return GroupCommit.inTransaction(sql)(Effect.suspend(() => attempt(commands, former)))
   }
 }
 

@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { type Act, Actor, type ActRequest, CurrentRequest } from "../AuditLog.ts"
 import * as AuditLine from "../ledger/AuditLine.ts"
 import { inserter, type Table } from "./bulkRows.ts"
+import { forUpdate } from "./transaction.ts"
 
 /** A change of a row of `accounts` or `api_keys`. The line has the row as it is after the change. */
 export interface Change {
@@ -83,10 +84,9 @@ const none = { rowTable: null, rowId: null, state: null, granted: null }
  */
 export const makeLines = (sql: SqlClient.SqlClient) => {
   const insert = inserter(sql, lines)
-  const forUpdate = sql.literal(sql.onDialectOrElse({ pg: () => "FOR UPDATE", orElse: () => "" }))
   // A missing head is bad data, which fails this change and no other change in the same commit.
   const lockHead = Effect.flatMap(
-    sql`SELECT entries, head FROM audit_head WHERE id = 1 ${forUpdate}`,
+    sql`SELECT entries, head FROM audit_head WHERE id = 1 ${forUpdate(sql)}`,
     Schema.decodeUnknown(Schema.Tuple(AuditLine.LogHead)),
   )
   const rowOf = SqlSchema.findOne({

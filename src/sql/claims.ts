@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { rowsOf } from "./bulkRows.ts"
+import { databaseTime } from "./databaseTime.ts"
 
 /**
  * Returns the SQL of the present time in epoch milliseconds; undefined for a database without
@@ -15,11 +16,8 @@ export class ClaimTime extends Context.Reference<ClaimTime>()("authority/sql/Cla
   defaultValue:
     () =>
     (sql: SqlClient.SqlClient): (() => string) | undefined =>
-      sql.onDialectOrElse({ pg: () => () => databaseTime, orElse: () => undefined }),
+      sql.onDialectOrElse({ pg: () => () => databaseTime(sql), orElse: () => undefined }),
 }) {}
-
-/** The clock of the database decides, because the clocks of processes differ. */
-const databaseTime = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 interface Page {
   readonly provider: string

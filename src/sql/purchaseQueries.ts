@@ -12,6 +12,7 @@ import {
   type PurchaseDay,
 } from "../Purchases.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+import { forUpdate } from "./transaction.ts"
 
 export type Queries = ReturnType<typeof makeQueries>
 
@@ -94,17 +95,14 @@ export const daysOf = (opened: ReadonlyArray<Purchase>): ReadonlyArray<PurchaseD
     unknownTargets: targets,
   }))
 
-const locking = (sql: SqlClient.SqlClient) => {
-  // SQLite needs no row locks: an immediate transaction locks the whole file against other writers.
-  const forUpdate = sql.literal(sql.onDialectOrElse({ pg: () => "FOR UPDATE", orElse: () => "" }))
-  return SqlSchema.findAll({
+const locking = (sql: SqlClient.SqlClient) =>
+  SqlSchema.findAll({
     Request: Schema.Array(Schema.String),
     Result: Schema.Struct({ name: Schema.String, pausedUntil: Schema.Int }),
     execute: (names) => sql`
       SELECT name, paused_until FROM vendors WHERE name ${isAmong(sql, names)}
-      ORDER BY name ${forUpdate}`,
+      ORDER BY name ${forUpdate(sql)}`,
   })
-}
 
 const closing = (sql: SqlClient.SqlClient) => {
   const update = SqlSchema.findAll({
