@@ -11,6 +11,7 @@ import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { dayMs, endOf, startOf } from "./ledger/Budget.ts"
+import { dayOf } from "./ledger/Usage.ts"
 import type { Reading, Totals } from "./Reconciliation.ts"
 
 /** A call that is to be sent. */
@@ -71,6 +72,54 @@ export interface PurchaseDay {
   readonly unknownCalls: number
   readonly unknownTargets: number
 }
+
+const nothing = { calls: 0, targets: 0, rows: 0, cost: null, unknownCalls: 0, unknownTargets: 0 }
+
+/** How a call without an answer changes its day. */
+export const opening = ({ at, provider, targets }: Purchase): PurchaseDay => ({
+  ...nothing,
+  provider,
+  day: dayOf(at),
+  calls: 1,
+  targets,
+  unknownCalls: 1,
+  unknownTargets: targets,
+})
+
+/** How the end of a call changes the day on which it was opened. */
+export const closing = (
+  { at, provider, targets }: Pick<Purchase, "at" | "provider" | "targets">,
+  { cost, rows }: Pick<Cost, "cost" | "rows">,
+): PurchaseDay => ({
+  ...nothing,
+  provider,
+  day: dayOf(at),
+  rows,
+  cost,
+  unknownCalls: -1,
+  unknownTargets: -targets,
+})
+
+/** Adds up the changes of each day. */
+export const sumsOf = (changes: Iterable<PurchaseDay>): ReadonlyArray<PurchaseDay> => {
+  const days = new Map<string, PurchaseDay>()
+  for (const one of changes) {
+    const key = `${one.day} ${one.provider}`
+    const sum = days.get(key)
+    days.set(key, sum === undefined ? one : added(sum, one))
+  }
+  return [...days.values()]
+}
+
+const added = (sum: PurchaseDay, one: PurchaseDay): PurchaseDay => ({
+  ...sum,
+  calls: sum.calls + one.calls,
+  targets: sum.targets + one.targets,
+  rows: sum.rows + one.rows,
+  cost: one.cost === null ? sum.cost : (sum.cost ?? 0) + one.cost,
+  unknownCalls: sum.unknownCalls + one.unknownCalls,
+  unknownTargets: sum.unknownTargets + one.unknownTargets,
+})
 
 export class Purchases extends Context.Tag("authority/Purchases")<
   Purchases,

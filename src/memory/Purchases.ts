@@ -6,31 +6,33 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { dayOf } from "../ledger/Usage.ts"
 import {
+  closing,
   daysOfMonth,
   longestPauseMs,
+  opening,
   type Purchase,
   type PurchaseDay,
   purchaseOf,
   Purchases,
+  sumsOf,
 } from "../Purchases.ts"
 import type { Reading } from "../Reconciliation.ts"
 
 export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
   /** The calls without an answer. */
   const open = new Map<string, Purchase>()
-  const days = new Map<string, PurchaseDay>()
+  let days: ReadonlyArray<PurchaseDay> = []
   const pausedUntil = new Map<string, number>()
   const readings: Array<Reading> = []
   const daysRead = new Set<string>()
 
-  const change = ({ at, provider }: Purchase, changed: (day: PurchaseDay) => PurchaseDay) => {
-    const key = `${dayOf(at)} ${provider}`
-    days.set(key, changed(days.get(key) ?? { ...nothing, provider, day: dayOf(at) }))
+  const change = (changed: PurchaseDay) => {
+    days = sumsOf([...days, changed])
   }
 
   const monthOf = (provider: string, now: number) => {
     const [first, last] = daysOfMonth(now)
-    const own = [...days.values()].filter(
+    const own = days.filter(
       ({ day, ...each }) => each.provider === provider && first <= day && day <= last,
     )
     return {
@@ -49,26 +51,13 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
         const purchase = purchaseOf(request, state, randomUUID(), now)
         if (Either.isRight(purchase)) {
           open.set(purchase.right.id, purchase.right)
-          change(purchase.right, (day) => ({
-            ...day,
-            calls: day.calls + 1,
-            targets: day.targets + purchase.right.targets,
-            unknownCalls: day.unknownCalls + 1,
-            unknownTargets: day.unknownTargets + purchase.right.targets,
-          }))
+          change(opening(purchase.right))
         }
         return purchase
       }),
-    close: (purchase, { cost, rows }) =>
+    close: (purchase, cost) =>
       Effect.sync(() => {
-        if (!open.delete(purchase.id)) return
-        change(purchase, (day) => ({
-          ...day,
-          rows: day.rows + rows,
-          cost: cost === null ? day.cost : (day.cost ?? 0) + cost,
-          unknownCalls: day.unknownCalls - 1,
-          unknownTargets: day.unknownTargets - purchase.targets,
-        }))
+        if (open.delete(purchase.id)) change(closing(purchase, cost))
       }),
     pause: (provider, until) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -77,13 +66,13 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
       }),
     days: ({ since = 0, until = Number.MAX_SAFE_INTEGER }) =>
       Effect.sync(() =>
-        [...days.values()]
+        days
           .filter(({ day }) => dayOf(since) <= day && day <= dayOf(until - 1))
-          .sort((a, b) => b.day - a.day || (a.provider < b.provider ? -1 : 1)),
+          .toSorted((a, b) => b.day - a.day || (a.provider < b.provider ? -1 : 1)),
       ),
     totals: (provider, inFlightSince) =>
       Effect.sync(() => {
-        const own = [...days.values()].filter((day) => day.provider === provider)
+        const own = days.filter((day) => day.provider === provider)
         const inFlight = [...open.values()].filter(
           (call) => call.provider === provider && call.at > inFlightSince,
         )
@@ -120,8 +109,6 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
       }),
   })
 })
-
-const nothing = { calls: 0, targets: 0, rows: 0, cost: null, unknownCalls: 0, unknownTargets: 0 }
 
 const sumOf = <A>(items: ReadonlyArray<A>, of: (item: A) => number) =>
   items.reduce((all, item) => all + of(item), 0)

@@ -16,6 +16,7 @@ import {
   type CeilingReached,
   type Cost,
   longestPauseMs,
+  opening,
   openTimeoutMs,
   type Purchase,
   purchaseOf,
@@ -26,7 +27,7 @@ import {
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { daysOf, makeQueries, type Queries } from "./purchaseQueries.ts"
+import { makeQueries, type Queries } from "./purchaseQueries.ts"
 import { retryAfterDisconnection } from "./retry.ts"
 import { makeReadings } from "./vendorReadings.ts"
 
@@ -55,19 +56,19 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
     return Purchases.of({
       open: (request) =>
         Effect.flatMap(MonotonicClock.now, (now) => {
-          const opening = openingOf(request)
+          const command = commandOf(request)
           const abandon = () => {
-            opening.isAbandoned = true
-            later.add(unsent(opening))
+            command.isAbandoned = true
+            later.add(unsent(command))
           }
           return Effect.async<Purchase, CeilingReached | VendorPaused>((resume) => {
             // The closes of earlier calls share the commit, and make room under a ceiling.
             later.flush()
             queue.submit(
-              opening,
+              command,
               (exit) => {
                 if (Exit.isFailure(exit)) abandon()
-                resume(answerOf(opening, exit))
+                resume(answerOf(command, exit))
               },
               now + openTimeoutMs,
             )
@@ -86,7 +87,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
   }),
 )
 
-const openingOf = (request: PurchaseRequest): Opening => ({
+const commandOf = (request: PurchaseRequest): Opening => ({
   kind: "open",
   id: randomUUID(),
   request,
@@ -167,18 +168,18 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
     const hasCeiling = bounded.length > 0
     if (hasCeiling) yield* queries.addToDays(closed)
     const months = yield* queries.months(bounded, now)
-    const opened = openings.flatMap((opening) => {
-      const { provider } = opening.request
+    const opened = openings.flatMap((command) => {
+      const { provider } = command.request
       const month = months.get(provider) ?? { rows: 0, unknownTargets: 0 }
       const state = { month, pausedUntil: pausedUntil.get(provider) ?? 0 }
-      opening.answer = purchaseOf(opening.request, state, opening.id, now)
-      if (Either.isLeft(opening.answer)) return []
-      const unknownTargets = month.unknownTargets + opening.answer.right.targets
+      command.answer = purchaseOf(command.request, state, command.id, now)
+      if (Either.isLeft(command.answer)) return []
+      const unknownTargets = month.unknownTargets + command.answer.right.targets
       months.set(provider, { ...month, unknownTargets })
-      return [opening.answer.right]
+      return [command.answer.right]
     })
     yield* queries.open(opened)
-    yield* queries.addToDays([...(hasCeiling ? [] : closed), ...daysOf(opened)])
+    yield* queries.addToDays([...(hasCeiling ? [] : closed), ...opened.map(opening)])
     former.opened = opened[0]?.id
   })
 

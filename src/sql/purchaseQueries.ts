@@ -5,11 +5,13 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { dayOf } from "../ledger/Usage.ts"
 import {
+  closing,
   type Cost,
   daysOfMonth,
   type MonthRows,
   type Purchase,
   type PurchaseDay,
+  sumsOf,
 } from "../Purchases.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
 import { forUpdate } from "./transaction.ts"
@@ -20,7 +22,7 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
   const insertPurchases = inserter(sql, purchases)
   const addToDays = inserter(sql, purchaseDays)
   const lock = locking(sql)
-  const closed = closing(sql)
+  const closed = closingCalls(sql)
   const sums = monthSums(sql)
 
   return {
@@ -46,8 +48,11 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
     /** Inserts calls without an answer. The vendors must be locked. */
     open: (opened: ReadonlyArray<Purchase>) => insertPurchases(opened),
 
-    /** Adds changes to the sums of their days. The vendors must be locked. */
-    addToDays: (changes: ReadonlyArray<PurchaseDay>) => addToDays(summed(changes)),
+    /**
+     * Adds changes to the sums of their days. The vendors must be locked. One statement must not
+     * change a row twice, so the changes of a day are added up before.
+     */
+    addToDays: (changes: ReadonlyArray<PurchaseDay>) => addToDays(sumsOf(changes)),
 
     /**
      * Closes those of the calls that are still open, and returns how that changes their days. The
@@ -59,16 +64,8 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       if (closes.length === 0) return []
       // One statement must not change a row twice, and the first close of a call counts.
       const costs = new Map(closes.toReversed().map(({ cost, purchase }) => [purchase.id, cost]))
-      return (yield* closed(costs)).map(
-        ({ at, cost, provider, rowsBought, targets }): PurchaseDay => ({
-          ...nothing,
-          provider,
-          day: dayOf(at),
-          rows: rowsBought,
-          cost,
-          unknownCalls: -1,
-          unknownTargets: -targets,
-        }),
+      return (yield* closed(costs)).map(({ cost, rowsBought: rows, ...purchase }) =>
+        closing(purchase, { cost, rows }),
       )
     }),
 
@@ -83,18 +80,6 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** How calls without an answer change their days. */
-export const daysOf = (opened: ReadonlyArray<Purchase>): ReadonlyArray<PurchaseDay> =>
-  opened.map(({ at, provider, targets }) => ({
-    ...nothing,
-    provider,
-    day: dayOf(at),
-    calls: 1,
-    targets,
-    unknownCalls: 1,
-    unknownTargets: targets,
-  }))
-
 const locking = (sql: SqlClient.SqlClient) =>
   SqlSchema.findAll({
     Request: Schema.Array(Schema.String),
@@ -104,7 +89,7 @@ const locking = (sql: SqlClient.SqlClient) =>
       ORDER BY name ${forUpdate(sql)}`,
   })
 
-const closing = (sql: SqlClient.SqlClient) => {
+const closingCalls = (sql: SqlClient.SqlClient) => {
   const update = SqlSchema.findAll({
     Request: Schema.Array(Schema.Array(Schema.NullOr(Schema.Union(Schema.String, Schema.Number)))),
     Result: Schema.Struct({
@@ -196,32 +181,6 @@ const DayRow = Schema.Struct({
 
 /** How many rows one statement deletes: few, so that other writers do not wait long. */
 const sweepSize = 1000
-
-const nothing = { calls: 0, targets: 0, rows: 0, cost: null, unknownCalls: 0, unknownTargets: 0 }
-
-/** Adds up the changes of each day, because one statement must not change a row twice. */
-const summed = (changes: ReadonlyArray<PurchaseDay>): ReadonlyArray<PurchaseDay> => {
-  const days = new Map<string, PurchaseDay>()
-  for (const one of changes) {
-    const key = `${one.day} ${one.provider}`
-    const sum = days.get(key)
-    days.set(
-      key,
-      sum === undefined
-        ? one
-        : {
-            ...sum,
-            calls: sum.calls + one.calls,
-            targets: sum.targets + one.targets,
-            rows: sum.rows + one.rows,
-            cost: one.cost === null ? sum.cost : (sum.cost ?? 0) + one.cost,
-            unknownCalls: sum.unknownCalls + one.unknownCalls,
-            unknownTargets: sum.unknownTargets + one.unknownTargets,
-          },
-    )
-  }
-  return [...days.values()]
-}
 
 const purchases: Table<Purchase> = {
   name: "purchases",
