@@ -28,7 +28,7 @@ export interface Row {
   readonly calls: number | null
   readonly targets: number | null
   readonly rowsBought: number | null
-  /** In the vendor's currency; null when nobody knows the price. */
+  /** In the vendor's currency; null when the price is not known. */
   readonly cost: number | null
   /** The calls without an answer: the vendor may have billed them. */
   readonly unknown: number | null
@@ -86,7 +86,7 @@ export class ProviderReport extends Context.Tag("authority/ProviderReport")<
       vendors: ReadonlyArray<Vendor>,
       options?: { readonly isDaily: boolean },
     ) => Effect.Effect<ReadonlyArray<Reading>>
-    /** Those of the vendors whose count nobody has read on this UTC day. */
+    /** Returns the vendors without a reading on this UTC day. */
     readonly unread: (vendors: ReadonlyArray<Vendor>) => Effect.Effect<ReadonlyArray<Vendor>>
   }
 >() {}

@@ -1,7 +1,7 @@
 /**
  * The port to the purchases: a row for each call to a vendor, and what the call cost. The row is
- * there before the call is sent. So a call that nobody closed, because it got no answer or because
- * the process died, stays `unknown`: the vendor may have billed it.
+ * there before the call is sent. So a call without an answer, or of a process that died, stays
+ * `unknown`: the vendor may have billed it.
  *
  * Money is in millionths of the vendor's currency. Times are epoch milliseconds. Months and days are
  * those of UTC. Every method may die with StoreFailure.
@@ -39,7 +39,7 @@ export interface Cost {
   /** `failed`: the vendor surely did not answer the targets, so the rows are usually 0. */
   readonly state: "answered" | "failed"
   readonly rows: number
-  /** Null when nobody knows the price. */
+  /** Null when the price is not known. */
   readonly cost: number | null
   /** True when the vendor reported the cost, false when it was computed from the price. */
   readonly isReported: boolean

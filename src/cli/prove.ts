@@ -64,7 +64,7 @@ const examine = Effect.fnUntraced(function* (
   yield* Effect.provide(proveLedger(url, { name, seconds }, add), stores)
 })
 
-/** Examines what the server says of itself. */
+/** Examines the server's settings, its clock, and whether it takes writes. */
 const examineServer = Effect.fnUntraced(function* (url: string, add: (finding: Finding) => void) {
   const facts = yield* needed("connection")(PostgresServer.examine)
   add(pass("connection", `PostgreSQL ${facts.version} at ${placeOf(url)}`))

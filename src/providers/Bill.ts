@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import type { ProviderError } from "../MetricsProvider.ts"
 
 export class Billing {
-  /** The billed rows; undefined when nothing was said: a row for each target. */
+  /** The billed rows; undefined when the adapter knows none, which means a row for each target. */
   rows: number | undefined
   /** In millionths of the vendor's currency; undefined when the vendor does not say. */
   cost: number | undefined
@@ -44,7 +44,7 @@ export class Billing {
 
 const isSilence = new Set<ProviderError["reason"] | undefined>(["Timeout", "Unreachable"])
 
-/** The bill of the current lookup. Outside a purchase, nobody reads it. */
+/** The bill of the current lookup. It counts only within a purchase. */
 export class Bill extends Context.Reference<Bill>()("authority/providers/Bill", {
   defaultValue: () => new Billing(),
 }) {}
