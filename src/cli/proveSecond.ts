@@ -2,7 +2,6 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { createInterface } from "node:readline"
-import { isSea } from "node:sea"
 import { text } from "node:stream/consumers"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -38,7 +37,9 @@ export const runSecond = (job: Job, report: (outcome: Outcome) => void) =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
       const [, script = ""] = process.argv
-      const program = isSea() ? [] : [...process.execArgv, script]
+      // Deno has no node:sea.
+      const isSea = process.getBuiltinModule("node:sea")?.isSea() === true
+      const program = isSea ? [] : [...process.execArgv, script]
       return spawn(process.execPath, [...program, ...words])
     }),
     (child) =>
