@@ -1,7 +1,7 @@
 /**
  * Puts the decorators around the vendors, in the only order that works:
  *
- *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( Purchased( vendor ))))), … )
+ *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( Purchased( Timed( vendor )))))), … )
  *
  * - `Fallback` is outermost, because each vendor has its own cache and its own queue.
  * - `Cached.readThrough` is outside the queue, so a cache hit neither waits in the queue nor counts
@@ -13,9 +13,9 @@
  *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
  *   The queue looks into the cache once more before it takes a target. On a store that processes
  *   share, it claims the targets of a call, and leaves out those that another process is buying.
- * - `Resilient` has a timeout for one call, without the time in the queue. The result of a retried
- *   call is saved once.
- * - `Purchased` is innermost, because each attempt of a call may be billed.
+ * - `Resilient` retries a call inside of the cache, so the result of a retried call is saved once.
+ * - `Purchased` is inside `Resilient`, because each attempt of a call may be billed.
+ * - `Timed` is innermost: the time in the queue and the commit of a purchase are not the vendor's.
  *
  * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add the vendor's name and settings to
  * `Settings.ts`, and build the vendor in `cli/Providers.ts`. The compiler then reports the other
@@ -29,12 +29,14 @@ import * as Layer from "effect/Layer"
 import type { MetricsCache } from "../MetricsCache.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import { Blame } from "./Blame.ts"
+import { CallLog } from "./CallLog.ts"
 import * as Cached from "./Cached.ts"
 import * as Coalesced from "./Coalesced.ts"
 import * as Fallback from "./Fallback.ts"
 import { Limit } from "./Limit.ts"
 import * as Purchased from "./Purchased.ts"
 import * as Resilient from "./Resilient.ts"
+import * as Timed from "./Timed.ts"
 import * as Alarms from "../time/Alarms.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -75,11 +77,11 @@ export const decorated = <E, R>(
     const provider = yield* MetricsProvider
     const { readThrough, writeThrough, ...memory } = yield* memoryOf(provider, options)
     const { concurrency, timeout, unknownTtl = "1 hour" } = options
-    const alarms = yield* Alarms.make
     const blame = new Blame(resilience.refusals.max, unknownTtl)
-    const shared = { blame, limit: new Limit(concurrency) }
-    const purchased = yield* Purchased.make(provider, options.purchases?.(provider.name))
-    const resilient = Resilient.make(purchased, { ...resilience, timeout, alarms, ...shared })
+    const shared = { blame, limit: new Limit(concurrency), log: new CallLog() }
+    const timed = Timed.make(provider, { timeout, alarms: yield* Alarms.make, ...shared })
+    const purchased = yield* Purchased.make(timed, options.purchases?.(provider.name))
+    const resilient = Resilient.make(purchased, { ...resilience, timeout, ...shared })
     const queue = { ...queueing, ...shared, ...memory }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))

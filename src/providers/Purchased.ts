@@ -1,6 +1,7 @@
 /**
  * Records each call to a vendor as a purchase: before it is sent, and again when its cost is known.
- * Sends nothing while a ceiling is reached, the vendor is paused, or the call cannot be recorded.
+ * Sends nothing while a ceiling is reached, the vendor is paused, or the call cannot be recorded, and
+ * nothing after the deadline.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -11,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import * as Deadline from "../Deadline.ts"
 import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import {
   type CeilingReached,
@@ -21,6 +23,7 @@ import {
 } from "../Purchases.ts"
 import { failWithStoreFailure, type StoreFailure } from "../StoreFailure.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
+import type { Target } from "../Target.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 import { AfterStored } from "./AfterStored.ts"
 import { Bill, Billing } from "./Bill.ts"
@@ -108,15 +111,23 @@ const over = (
     )
   }
 
-  return {
-    ...inner,
-    lookup: (targets) =>
+  const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
+    // Uninterruptible, so that a recorded call is either sent or closed.
+    Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(open(targets.length), (purchase) => {
         const bill = new Billing()
-        const [sent, rest] = Arr.splitNonEmptyAt(targets, purchase.targets)
-        return inner.lookup(sent).pipe(
+        let isSent = false
+        const [some, rest] = Arr.splitNonEmptyAt(targets, purchase.targets)
+        const send = Effect.flatMap(Deadline.remainingMs, (remainingMs) => {
+          if (remainingMs <= 0) return recordedTooLate(provider)
+          isSent = true
+          return inner.lookup(some)
+        })
+        return restore(send).pipe(
           Effect.provideService(Bill, bill),
-          Effect.onExit((exit) => ended(purchase, bill, exit)),
+          Effect.onExit((exit) =>
+            isSent ? ended(purchase, bill, exit) : close(purchase, "failed", bill),
+          ),
           Effect.map((outcomes) =>
             rest.length === 0
               ? outcomes
@@ -124,7 +135,9 @@ const over = (
           ),
         )
       }),
-  }
+    )
+
+  return { ...inner, lookup }
 }
 
 /** Why a call was not sent. */
@@ -154,6 +167,14 @@ const unsent = (
       })
   }
 }
+
+const recordedTooLate = (provider: string) =>
+  new ProviderError({
+    provider,
+    reason: "Timeout",
+    detail: "the database took all the time of the request to record the call",
+    isUnsent: true,
+  })
 
 const exhausted = (provider: string, ceiling: Options["ceiling"], retryAfterMs?: number) =>
   new ProviderError({

@@ -1,7 +1,7 @@
 /**
- * Adds a timeout, retries and a circuit breaker to a vendor. Transient failures are retried with
- * exponential back-off and jitter, until the deadline of the request. A retry waits at least as
- * long as the vendor's `Retry-After`.
+ * Adds retries and a circuit breaker to a vendor. Transient failures are retried with exponential
+ * back-off and jitter, until the deadline of the request. A retry waits at least as long as the
+ * vendor's `Retry-After`.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -13,67 +13,47 @@ import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
-import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { type Blame, Caller, several } from "./Blame.ts"
-import { CallLog } from "./CallLog.ts"
+import type { CallLog } from "./CallLog.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
-import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options extends CircuitBreaker.Options {
-  /** Timeout of each attempt. */
+  /** Timeout of the question when a used-up quota is renewed. */
   readonly timeout: Duration.DurationInput
   /** Maximum number of retries after the first attempt. */
   readonly retries: number
-  readonly alarms: Alarms.Alarms
+  readonly log: CallLog
 }
 
 /**
- * Returns the vendor with timeout, retries and circuit breaker. While the circuit is open, `lookup`
+ * Returns the vendor with retries and circuit breaker. While the circuit is open, `lookup`
  * fails at once with Unavailable, or with Exhausted when the vendor's quota is used up.
  */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
-  const { blame, limit, retries } = options
-  const log = new CallLog()
+  const { blame, limit, log, retries } = options
   const breaker = CircuitBreaker.make(options, {
     name: inner.name,
     renewalMs: renewalMs(inner, options.timeout),
   })
   const record = recorder(meters)
 
-  const timeoutMs = Duration.toMillis(options.timeout)
   const failure = (reason: ProviderError["reason"], detail: string) =>
     new ProviderError({ provider: inner.name, reason, detail })
 
-  const timedOut = Effect.suspend(() => failure("Timeout", "no answer in time"))
-
   const call = (targets: NonEmptyReadonlyArray<Target>, account: string) =>
-    Effect.flatMap(MonotonicClock.now, (startedAt) => {
-      meters.calls(1)
-      return Effect.ensuring(
-        inner.lookup(targets),
-        Effect.map(MonotonicClock.now, (now) => {
-          meters.callSeconds((now - startedAt) / 1000)
-          log.took(now - startedAt)
-        }),
-      ).pipe(Alarms.until(options.alarms, startedAt + timeoutMs, timedOut))
-    }).pipe(
+    inner.lookup(targets).pipe(
       Effect.tapBoth({
         onSuccess: (outcomes) =>
           Effect.flatMap(MonotonicClock.now, (now) => {
             blame.answered(account, now)
             return record(targets, outcomes)
           }),
-        onFailure: (error) => {
-          meters.failedCalls(error.reason)
-          return blaming(blame, account, error)
-        },
+        onFailure: (error) => Effect.zipRight(blaming(blame, account, error), log.failed(error)),
       }),
-      Effect.tapError((error) => log.failed(error)),
-      (call) => observed(call, limit),
       (call) => breaker.guard(call, targets.length),
     )
 
@@ -140,19 +120,6 @@ const recorder =
     checked(outcomes.length - lines.length)
     return lines.length === 0 ? Effect.void : Effect.all(lines, { discard: true })
   }
-
-/** Shows the limit of concurrent calls how long the vendor took, and whether it throttled. */
-const observed = <A>(call: Effect.Effect<A, ProviderError>, limit: Limit) =>
-  Effect.flatMap(MonotonicClock.now, (startedAt) =>
-    Effect.tapBoth(call, {
-      onSuccess: () => Effect.map(MonotonicClock.now, (now) => limit.answered(startedAt, now)),
-      onFailure: ({ reason }) =>
-        Effect.map(MonotonicClock.now, (now) => {
-          if (reason === "Throttled") limit.throttled(startedAt, now)
-          if (reason === "Timeout") limit.answered(startedAt, now)
-        }),
-    }),
-  )
 
 const renewalMs = (
   { status }: MetricsProvider["Type"],

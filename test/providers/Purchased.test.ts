@@ -3,6 +3,7 @@ import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -13,6 +14,7 @@ import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import * as Deadline from "../../src/Deadline.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, type ProviderError } from "../../src/MetricsProvider.ts"
@@ -258,6 +260,73 @@ describe("a store of purchases that fails", () => {
       assert.isEmpty(vendor.calls)
       const [circuit] = yield* provider.circuits ?? assert.fail()
       assert.isUndefined(circuit?.openReason)
+    }),
+  )
+})
+
+describe("a slow store of purchases", () => {
+  /** Lets `open` take so long. */
+  const slow = (time: Duration.DurationInput) =>
+    Effect.map(Purchases, (purchases) =>
+      Purchases.of({
+        ...purchases,
+        open: (request) => Effect.delay(purchases.open(request), time),
+      }),
+    )
+
+  test(
+    "takes no time from the vendor",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const provider = yield* Effect.provideServiceEffect(
+        decorated(vendor.provider),
+        Purchases,
+        slow("4 seconds"),
+      )
+      vendor.always(ScriptedVendor.after("9 seconds"))
+      const asked = yield* Effect.fork(provider.lookup(pages(3)))
+      yield* TestClock.adjust("14 seconds")
+      assert.strictEqual((yield* asked)[0]?._tag, "Checked")
+      assert.lengthOf(vendor.calls, 1)
+      assert.deepStrictEqual(yield* sums, closed(1, 3, 3))
+    }),
+  )
+
+  test(
+    "a call that is recorded after the deadline is not sent, and costs nothing",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const provider = yield* Effect.provideServiceEffect(
+        decorated(vendor.provider),
+        Purchases,
+        slow("4 seconds"),
+      )
+      const asked = yield* Effect.fork(Deadline.within(3000)(provider.lookup(pages(3))))
+      yield* TestClock.adjust("3 seconds")
+      assert.strictEqual((yield* asked)[0]?._tag, "Failed")
+      assert.deepStrictEqual(yield* Effect.flatMap(Purchases, ({ days }) => days({})), [])
+      yield* TestClock.adjust("20 seconds")
+      assert.isEmpty(vendor.calls)
+      assert.deepStrictEqual(yield* sums, closed(1, 3, 0))
+    }),
+  )
+
+  test(
+    "a call that is interrupted before it is sent costs nothing",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const provider = yield* Effect.provideServiceEffect(
+        Purchased.make(vendor.provider, { kept }),
+        Purchases,
+        slow("4 seconds"),
+      )
+      const asked = yield* Effect.fork(provider.lookup(pages(3)))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interruptFork(asked)
+      yield* TestClock.adjust("3 seconds")
+      yield* asked.await
+      assert.isEmpty(vendor.calls)
+      assert.deepStrictEqual(yield* sums, closed(1, 3, 0))
     }),
   )
 })

@@ -12,8 +12,10 @@ import { Deadline } from "../../src/Deadline.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import type { MetricsProvider, Quota } from "../../src/MetricsProvider.ts"
 import { Blame } from "../../src/providers/Blame.ts"
+import { CallLog } from "../../src/providers/CallLog.ts"
 import { Limit } from "../../src/providers/Limit.ts"
 import * as Resilient from "../../src/providers/Resilient.ts"
+import * as Timed from "../../src/providers/Timed.ts"
 import { targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { settable } from "../support/SettableClock.ts"
@@ -26,16 +28,15 @@ const setUp = Effect.fnUntraced(function* (
   more: Partial<MetricsProvider["Type"]> = {},
 ) {
   const vendor = ScriptedVendor.make()
+  const shared = { timeout: "10 seconds", limit: new Limit(4), log: new CallLog() } as const
   const provider = Resilient.make(
-    { ...vendor.provider, ...more },
+    Timed.make({ ...vendor.provider, ...more }, { ...shared, alarms: yield* Alarms.make }),
     {
-      timeout: "10 seconds",
       retries: 3,
       failures: 100,
       cooldown: "15 seconds",
       blame: new Blame(),
-      limit: new Limit(4),
-      alarms: yield* Alarms.make,
+      ...shared,
       ...options,
     },
   )
