@@ -3,6 +3,7 @@
  * and in memory. An adapter is imported when its layer is built, so `--help` loads none, and a
  * program with SQLite does not load the PostgreSQL adapter.
  */
+import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -72,6 +73,9 @@ const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
  */
 export const rankings = imported(() => import("../sql/Rankings.ts"))
 
+const isSqlite = ({ databaseUrl }: Settings.Settings["Type"]) =>
+  Redacted.value(databaseUrl).startsWith("sqlite:")
+
 /** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
@@ -84,7 +88,7 @@ const connected = (
     Effect.promise(async () => {
       const { databaseUrl } = settings
       const url = Redacted.value(databaseUrl)
-      return url.startsWith("sqlite:")
+      return isSqlite(settings)
         ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { content })
         : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
             ...optionsOf(settings),
@@ -126,8 +130,8 @@ const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
 ).pipe(Layer.effectDiscard, Layer.provideMerge(connected("ours or nothing")))
 
 /** Logs a warning when PostgreSQL is older than the oldest supported version. */
-const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
-  Redacted.value(databaseUrl).startsWith("sqlite:")
+const warnOfVersion = Effect.flatMap(Settings.Settings, (settings) =>
+  isSqlite(settings)
     ? Effect.void
     : Effect.flatMap(
         Effect.promise(() => import("../sql/PostgresServer.ts")),
@@ -159,6 +163,14 @@ const beating = Layer.provideMerge(
   database,
 )
 
+/** The database. On SQLite, the stores that get this layer share commits. */
+const sharing = Layer.provideMerge(
+  Effect.map(Settings.Settings, (settings): Layer.Layer<never, never, SqlClient.SqlClient> =>
+    isSqlite(settings) ? imported(() => import("../sql/SharedCommits.ts")) : Layer.empty,
+  ).pipe(Layer.unwrapEffect),
+  beating,
+)
+
 /**
  * Each store of a service in the database that the settings name, which is created when it does not
  * exist. The stores of one service share its connections.
@@ -166,10 +178,10 @@ const beating = Layer.provideMerge(
 export const inDatabase = {
   accounts: Layer.provide(accounts, database),
   apiKeys: Layer.provide(apiKeys, database),
-  creditLedger: Layer.provide(creditLedger, beating),
+  creditLedger: Layer.provide(creditLedger, sharing),
   health: Layer.provide(health, beating),
   metricsCache: Layer.provide(metricsCache, database),
-  purchases: Layer.provide(purchases, database),
+  purchases: Layer.provide(purchases, sharing),
 }
 
 /** All stores of a service in the database that the settings name, and the database. */

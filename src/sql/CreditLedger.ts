@@ -20,13 +20,14 @@ import type { Charge, Hold } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
 import * as Failure from "./Failure.ts"
-import * as GroupCommit from "./GroupCommit.ts"
+import type * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as HoldExpiry from "./HoldExpiry.ts"
 import * as LedgerCommit from "./LedgerCommit.ts"
 import { makeQueries, type Queries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
 import { retryAfterDisconnection } from "./retry.ts"
+import * as SharedCommits from "./SharedCommits.ts"
 
 export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
   /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
@@ -64,7 +65,8 @@ const make = (options: Options) =>
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const clock = yield* Effect.clock
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
-    const queue = yield* GroupCommit.make(
+    const queue = yield* SharedCommits.queueOf(
+      sql,
       LedgerCommit.make(sql, queries, heartbeat, { ...options, leaseMs }),
     )
 

@@ -17,9 +17,9 @@ import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { type Given, makeLines } from "./auditLines.ts"
-import * as GroupCommit from "./GroupCommit.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
+import type * as SharedCommits from "./SharedCommits.ts"
 
 /** One change to one account's books. */
 export interface Command {
@@ -56,8 +56,8 @@ interface Former {
 }
 
 /**
- * Returns a function that runs any number of commands in one transaction of a few statements. The
- * function dies with StoreFailure when the database fails.
+ * Returns a function that makes a part of a commit from any number of commands, with a few
+ * statements.
  */
 export const make = (
   sql: SqlClient.SqlClient,
@@ -116,26 +116,29 @@ export const make = (
     former.isUndecided = answersAreLost
   })
 
-  return (commands: ReadonlyArray<Command>) => {
+  return (commands: ReadonlyArray<Command>): SharedCommits.Part => {
     const former: Former = { isUndecided: false }
-    return attempt(commands, former).pipe(
-      GroupCommit.inTransaction(sql),
-      Effect.catchAllDefect((defect) =>
-        former.isUndecided && defect instanceof StoreFailure
-          ? dieUndecided(defect)
-          : Effect.die(defect),
-      ),
-      measured(commands.length),
-      Effect.zipRight(
-        Effect.suspend(() => {
-          const { written } = former
-          // The Heartbeat takes a commit as proof that the database accepts writes. A commit
-          // without changes proves nothing, because it succeeds even on a full disk.
-          if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
-          return countCharges(written?.newEntries ?? [])
-        }),
-      ),
-    )
+    return {
+      statements: attempt(commands, former),
+      ending: (commit) =>
+        commit.pipe(
+          Effect.catchAllDefect((defect) =>
+            former.isUndecided && defect instanceof StoreFailure
+              ? dieUndecided(defect)
+              : Effect.die(defect),
+          ),
+          measured(commands.length),
+          Effect.zipRight(
+            Effect.suspend(() => {
+              const { written } = former
+              // The Heartbeat takes a commit as proof that the database accepts writes. A commit
+              // without changes proves nothing, because it succeeds even on a full disk.
+              if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
+              return countCharges(written?.newEntries ?? [])
+            }),
+          ),
+        ),
+    }
   }
 }
 

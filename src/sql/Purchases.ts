@@ -2,7 +2,7 @@
  * The purchases in SQL. Each process opens and closes its calls in shared commits. A commit locks
  * the rows of its vendors first, so the sums of a month stand still while a ceiling is checked.
  */
-import { randomUUID } from "node:crypto"
+import { v7 as uuid } from "uuid"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -89,7 +89,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
 
 const commandOf = (request: PurchaseRequest): Opening => ({
   kind: "open",
-  id: randomUUID(),
+  id: uuid(),
   request,
   isAbandoned: false,
   answer: undefined,
