@@ -26,9 +26,10 @@ import {
 } from "../Purchases.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import * as GroupCommit from "./GroupCommit.ts"
+import type * as GroupCommit from "./GroupCommit.ts"
 import { makeQueries, type Queries } from "./purchaseQueries.ts"
 import { retryAfterDisconnection } from "./retry.ts"
+import * as SharedCommits from "./SharedCommits.ts"
 import { makeReadings } from "./vendorReadings.ts"
 
 interface Opening {
@@ -50,7 +51,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queries = makeQueries(sql)
-    const queue = yield* GroupCommit.make(committing(sql, queries))
+    const queue = yield* SharedCommits.queueOf(sql, committing(queries))
     const later = yield* makeLater((command: Command) => queue.submit(command, () => {}))
 
     return Purchases.of({
@@ -143,8 +144,8 @@ interface Former {
   opened: string | undefined
 }
 
-/** Returns a function that runs commands in one transaction. */
-const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
+/** Returns a function that makes a part of a commit from commands. */
+const committing = (queries: Queries) => {
   const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
     const pausedUntil = yield* queries.lockVendors(commands.map(providerOf))
     // This attempt got the locks of the former one, so that one has ended: committed or not.
@@ -183,10 +184,9 @@ const committing = (sql: SqlClient.SqlClient, queries: Queries) => {
     former.opened = opened[0]?.id
   })
 
-  return (commands: ReadonlyArray<Command>) => {
-    const former: Former = { opened: undefined }
-    return GroupCommit.inTransaction(sql)(Effect.suspend(() => attempt(commands, former)))
-  }
+  return (commands: ReadonlyArray<Command>): SharedCommits.Part => ({
+    statements: attempt(commands, { opened: undefined }),
+  })
 }
 
 const providerOf = (command: Command) => {
