@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Proxy from "../scripts/support/Proxy.ts"
@@ -316,6 +317,37 @@ for (const [name, database] of databases) {
         yield* Scope.close(scope, Exit.void)
         const [sums] = yield* (yield* process).days({})
         assert.deepInclude(sums, { rows: 5, unknownCalls: 0 })
+      }).pipe(Effect.provide(database)),
+    )
+
+    it.scopedLive("a close whose commit fails is repeated until the database works again", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { close, days, open } = yield* process
+        const call = yield* open({ provider: "moz", targets: 5 })
+        const [breaks, repairs] = sql.onDialectOrElse({
+          pg: () =>
+            [
+              "ALTER TABLE purchases RENAME TO hidden",
+              "ALTER TABLE hidden RENAME TO purchases",
+            ] as const,
+          orElse: () =>
+            [
+              "CREATE TRIGGER full BEFORE UPDATE ON purchases BEGIN SELECT RAISE(ABORT, 'full'); END",
+              "DROP TRIGGER full",
+            ] as const,
+        })
+        yield* sql.unsafe(breaks)
+        yield* close(call, answered(5))
+        yield* Effect.sleep("200 millis")
+        yield* sql.unsafe(repairs)
+        assert.deepInclude((yield* days({}))[0], { rows: 0, unknownCalls: 1 })
+        yield* Effect.repeat(days({}), {
+          until: ([sums]) => sums?.unknownCalls === 0,
+          schedule: Schedule.spaced("50 millis"),
+        }).pipe(Effect.timeout("5 seconds"))
+        const [sums] = yield* days({})
+        assert.deepInclude(sums, { calls: 1, rows: 5, unknownCalls: 0 })
       }).pipe(Effect.provide(database)),
     )
   })

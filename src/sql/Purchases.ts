@@ -52,7 +52,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
     const sql = yield* SqlClient.SqlClient
     const queries = makeQueries(sql)
     const queue = yield* SharedCommits.queueOf(sql, committing(queries))
-    const later = yield* makeLater((command: Command) => queue.submit(command, () => {}))
+    const later = yield* makeLater(queue)
 
     return Purchases.of({
       open: (request) =>
@@ -111,33 +111,47 @@ const unsent = ({ id, request }: Opening): Command => ({
   cost: { state: "failed", rows: 0, cost: null, isReported: false },
 })
 
-/** Collects commands for which nobody waits, so that they share a commit. */
-const makeLater = Effect.fnUntraced(function* (submit: (command: Command) => void) {
+/**
+ * Collects commands for which nobody waits, so that they share a commit. Repeats those whose commit
+ * fails, because a call must not stay unknown when its cost is known.
+ */
+const makeLater = Effect.fnUntraced(function* ({ submit }: GroupCommit.Queue<Command>) {
   let waiting: Array<Command> = []
+  let delay = closeDelay
   const hasWaiting = yield* Effect.makeLatch(false)
+  const add = (command: Command) => {
+    if (waiting.length >= maxWaiting) return
+    waiting.push(command)
+    hasWaiting.unsafeOpen()
+  }
   const flush = () => {
     hasWaiting.unsafeClose()
     const commands = waiting
     waiting = []
-    commands.forEach(submit)
+    for (const command of commands) {
+      submit(command, (exit) => {
+        delay = Exit.isSuccess(exit) ? closeDelay : retryDelay
+        if (Exit.isFailure(exit)) add(command)
+      })
+    }
   }
   yield* Effect.addFinalizer(() => Effect.sync(flush))
   yield* hasWaiting.await.pipe(
-    Effect.zipRight(Effect.delay(Effect.sync(flush), closeDelay)),
+    Effect.zipRight(Effect.suspend(() => Effect.delay(Effect.sync(flush), delay))),
     Effect.forever,
     Effect.forkScoped,
   )
-  return {
-    flush,
-    add: (command: Command) => {
-      waiting.push(command)
-      hasWaiting.unsafeOpen()
-    },
-  }
+  return { add, flush }
 })
 
 /** How long a close waits for other commands. */
 const closeDelay = Duration.millis(20)
+
+/** How long a command waits when the last commit failed. */
+const retryDelay = Duration.seconds(1)
+
+/** The most commands that wait. Further ones are dropped, and their calls stay unknown. */
+const maxWaiting = 10_000
 
 /** `opened`: a call that the former attempt of a commit opened. */
 interface Former {
