@@ -44,6 +44,8 @@ import { ClaimTime } from "../../src/sql/claims.ts"
 import { NextTurn } from "../../src/sql/GroupCommit.ts"
 import * as Heartbeat from "../../src/sql/Heartbeat.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
+import * as SharedCommits from "../../src/sql/SharedCommits.ts"
+import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
 import * as Store from "./FaultyStore.ts"
 import type { Purchases } from "./Purchases.ts"
@@ -108,6 +110,7 @@ export interface Options {
   readonly world: World
   readonly faults: Faults
   readonly purchases: Purchases
+  readonly bills: Bills
   readonly file: string
   /** Runs what belongs to no replica: the network, the clients, and the restarts of replicas. */
   readonly outside: Process
@@ -210,7 +213,7 @@ export class Replica {
   }
 
   private start(): void {
-    const { faults, file, outage, problem, purchases, world } = this.options
+    const { bills, faults, file, outage, problem, purchases, world } = this.options
     this.lives++
     const process = world.process(`${this.name}.${this.lives}`)
     this.current = process
@@ -221,7 +224,15 @@ export class Replica {
       Effect.runSync(Scope.close(fileScope, Exit.void))
     }
     const requestTimeoutMs = timeoutMs
-    const vendors = Vendor.make({ world, process, faults, purchases, requestTimeoutMs, problem })
+    const vendors = Vendor.make({
+      world,
+      process,
+      faults,
+      purchases,
+      bills,
+      requestTimeoutMs,
+      problem,
+    })
 
     const main = Effect.gen(this, function* () {
       const store = yield* Layer.buildWithScope(Store.layer(file), fileScope)
@@ -235,9 +246,11 @@ export class Replica {
       })
       const injected = yield* Effect.provide(faulty, store)
       afterCrash = injected.afterCrash
-      const context = yield* Layer.build(
-        service(vendors).pipe(Layer.provide(Layer.succeedContext(store))),
-      )
+      const database = Layer.succeedContext(store)
+      const stores = Vendor.settingsOf(world).sharesCommits
+        ? Layer.provideMerge(SharedCommits.layer, database)
+        : database
+      const context = yield* Layer.build(Layer.provide(service(vendors), stores))
       const runtime = yield* Effect.provide(Effect.runtime<Services>(), context)
       const express = yield* Effect.provide(FastPath.make(Credits.make(price)), context)
       const begin = yield* Call.make(Router.routes, () => ({ parent: undefined, end: () => {} }), {

@@ -11,14 +11,15 @@ import * as Stream from "effect/Stream"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { type Circuit, MetricsProvider } from "../../src/MetricsProvider.ts"
 import { type Event, Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import { leaseMs, Replica } from "./Service.ts"
 import type { Outage } from "./FaultyStore.ts"
+import { Bills } from "./Bills.ts"
 import { Purchases } from "./Purchases.ts"
 import type { Template } from "./Template.ts"
-import { knownMsOf } from "./Vendor.ts"
+import { ceilingOf, knownMsOf } from "./Vendor.ts"
 import * as Workload from "./Workload.ts"
 import { Witness } from "./Witness.ts"
 import { Stuck, World } from "./World.ts"
@@ -68,11 +69,19 @@ export const simulate = (template: Template, seed: number, options: Options = {}
   const purchases = new Purchases({ world, faults, knownMs, excusedMs, problem })
   const outside = world.process("clients")
   const file = template.copy()
+  const bills = new Bills({
+    world,
+    faults,
+    file,
+    ceilingOf: (provider) => ceilingOf(world, provider),
+    problem,
+  })
   let outage: Outage | undefined
   const replicaOptions = {
     world,
     faults,
     purchases,
+    bills,
     file,
     outside,
     problem,
@@ -145,7 +154,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
     // Long enough ago, trouble excuses no purchase in the calm.
     if (others.length > 0) yield* Effect.sleep(faults.troubleAt + excusedMs + 1 - world.now)
-    yield* calm({ world, witness, replicas, template, problem })
+    yield* calm({ world, witness, bills, replicas, template, problem })
   })
 
   let isOver = false
@@ -164,6 +173,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
   } finally {
     Error.stackTraceLimit = stackTraceLimit
     for (const replica of replicas) replica.close()
+    bills.close()
     template.remove(file)
   }
   return {
@@ -181,13 +191,14 @@ export const simulate = (template: Template, seed: number, options: Options = {}
 interface Calm {
   readonly world: World
   readonly witness: Witness
+  readonly bills: Bills
   readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
   readonly template: Template
   readonly problem: (text: string) => void
 }
 
 /** Checks, after the last fault, that everything works again and that the books add up. */
-const calm = ({ problem, replicas, template, witness, world }: Calm) =>
+const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
   Effect.gen(function* () {
     const { customers } = template
     const [ledger] = replicas
@@ -209,15 +220,18 @@ const calm = ({ problem, replicas, template, witness, world }: Calm) =>
     const isReleased = Effect.map(held, (held) => held === 0)
     yield* within(leaseMs + 10_000, until(isReleased), () => problem("a hold does not end"))
 
+    // At its ceiling a vendor is not asked for some minutes, or until the month ends.
+    const isUsable = ({ isExhausted, openReason, provider }: Circuit) =>
+      openReason === undefined || (isExhausted === true && bills.isAtCeiling(provider))
     const circuits = (replica: Replica) =>
       Effect.async<boolean>((resume) =>
         replica.run(
           Effect.flatMap(MetricsProvider, ({ circuits = Effect.succeed([]) }) => circuits),
-          (exit) => resume(Effect.map(exit, (all) => all.every(({ openReason }) => !openReason))),
+          (exit) => resume(Effect.map(exit, (all) => all.every(isUsable))),
         ),
       )
-    const areClosed = Effect.map(Effect.forEach(replicas, circuits), (all) => all.every(Boolean))
-    yield* within(40_000, until(areClosed), () => problem("a circuit does not close"))
+    const areUsable = Effect.map(Effect.forEach(replicas, circuits), (all) => all.every(Boolean))
+    yield* within(40_000, until(areUsable), () => problem("a circuit does not close"))
 
     for (const { id } of customers) {
       yield* inLedger(({ grant }) => grant(id, Credits.make(10_000), null))
@@ -267,6 +281,8 @@ const calm = ({ problem, replicas, template, witness, world }: Calm) =>
       )
       witness.audit(customer, Chunk.toReadonlyArray(entries))
     }
+    const areClosed = Effect.sync(() => bills.audit().length === 0)
+    yield* within(10_000, until(areClosed), () => bills.audit().forEach(problem))
     world.note("clients", "all is well")
   })
 

@@ -16,6 +16,7 @@ import * as Moz from "../../src/providers/Moz.ts"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import type { Target } from "../../src/Target.ts"
+import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
 import type { Purchases } from "./Purchases.ts"
 import { Random } from "./Random.ts"
@@ -39,6 +40,10 @@ export const settingsOf = ({ seed }: World) => {
     minAgeMs: random.pick([0, 700]),
     /** In some worlds, clients name the greatest age of figures that they accept. */
     hasMaxAge: random.chance(0.3),
+    /** The most rows that Moz may sell in a month. The world ends one month and begins another. */
+    mozCeiling: random.pick([undefined, undefined, 10, 20]),
+    /** In some worlds the ledger and the purchases share commits, as they do on SQLite. */
+    sharesCommits: random.chance(0.5),
   }
 }
 
@@ -47,6 +52,10 @@ export const knownMsOf = (world: World) => {
   const { hasMaxAge, minAgeMs, ttlMs } = settingsOf(world)
   return hasMaxAge ? minAgeMs : ttlMs
 }
+
+/** The most rows that a vendor may sell in a month. The fallback may sell any number. */
+export const ceilingOf = (world: World, provider: string) =>
+  provider === "moz" ? settingsOf(world).mozCeiling : undefined
 
 /** The number of vendors in the chain. */
 export const vendorCount = 2
@@ -108,6 +117,7 @@ export interface Options {
   readonly process: Process
   readonly faults: Faults
   readonly purchases: Purchases
+  readonly bills: Bills
   readonly requestTimeoutMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
@@ -115,7 +125,7 @@ export interface Options {
 
 /** The vendors as one process sees them. */
 export const make = (options: Options) => {
-  const { faults, process, world } = options
+  const { bills, faults, process, world } = options
   const { name } = process
   const random = new Random(world.seed, 202 + name.length)
   const { callTimeoutMs, minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(world)
@@ -134,23 +144,34 @@ export const make = (options: Options) => {
 
   const soon = () => ({ "retry-after": `${random.between(1, 5)}` })
 
-  const failing = ({ provider }: Call): Exchange.HttpResponse | undefined => {
-    if (faults.strikes("vendor: Timeout", name)) return reply(408, {})
-    if (faults.strikes("vendor: Unavailable", name)) return reply(503, {})
-    if (faults.strikes("vendor: Malformed", name)) return reply(200, "<html>")
-    if (refusals >= maxRefusals) return undefined
-    if (faults.strikes("vendor: Refused", name)) return refused(403, {})
-    if (faults.strikes("vendor: Throttled", name)) {
-      // Open PageRank's 429 without `Retry-After` means that the quota is used up for long.
-      return refused(429, provider === "moz" && random.chance(0.5) ? {} : soon())
+  const failing = (call: Call): Exchange.HttpResponse | undefined => {
+    if (faults.strikes("vendor: Timeout", name)) return refused(call, 408)
+    if (faults.strikes("vendor: Unavailable", name)) {
+      return random.chance(0.5) ? refused(call, 503) : hiding(call, reply(502, {}))
     }
-    if (faults.strikes("vendor: Exhausted", name)) return refused(402, soon())
-    return undefined
+    if (faults.strikes("vendor: Malformed", name)) return hiding(call, reply(200, "<html>"))
+    if (refusals >= maxRefusals) return undefined
+    const isRefused = faults.strikes("vendor: Refused", name)
+    const isThrottled = !isRefused && faults.strikes("vendor: Throttled", name)
+    if (!isRefused && !isThrottled && !faults.strikes("vendor: Exhausted", name)) return undefined
+    refusals++
+    if (isRefused) return refused(call, 403)
+    if (!isThrottled) return refused(call, 402, soon())
+    // Open PageRank's 429 without `Retry-After` means that the quota is used up for long.
+    call.hasAskedForPause = call.provider !== "moz" || random.chance(0.5)
+    return refused(call, 429, call.hasAskedForPause ? soon() : {})
   }
 
-  const refused = (status: number, headers: Readonly<Record<string, string>>) => {
-    refusals++
+  /** The vendor bills nothing. */
+  const refused = (call: Call, status: number, headers = {}) => {
+    call.billedRows = 0
     return reply(status, {}, headers)
+  }
+
+  /** The vendor bills the call, and its answer does not show that. */
+  const hiding = (call: Call, response: Exchange.HttpResponse) => {
+    call.isAnswerLost = true
+    return response
   }
 
   /**
@@ -183,6 +204,7 @@ export const make = (options: Options) => {
         ...(isOffTheScale && { page_authority: 101 }),
       },
     }))
+    call.billedRows = results_by_site.length
     return reply(200, { jsonrpc: "2.0", id, result: { results_by_site } })
   }
 
@@ -206,7 +228,12 @@ export const make = (options: Options) => {
   const send = ({ body = "", url }: Exchange.HttpRequest) =>
     Effect.gen(function* () {
       const { call } = yield* CurrentCall
-      world.note(name, `asks ${url.startsWith(mozUrl) ? "Moz" : "Open PageRank"}`)
+      const isMoz = url === mozUrl
+      // Until an answer shows what the call costs, it costs a row for each name.
+      call.billedRows = isMoz
+        ? decodeMoz(body).params.data.site_queries.length
+        : decodeOpenPageRank(body).domains.length
+      world.note(name, `asks ${isMoz ? "Moz" : "Open PageRank"}`)
       if (faults.strikes("vendor: silent", name)) {
         call.hasFault = true
         return yield* never
@@ -216,16 +243,28 @@ export const make = (options: Options) => {
       yield* Effect.sleep(ms)
       if (faults.strikes("vendor: Unreachable", name)) {
         call.hasFault = true
-        return yield* new Exchange.Broken({ cause: { code: "ECONNRESET" } })
+        const isReached = random.chance(0.5)
+        call.isAnswerLost = isReached
+        if (!isReached) call.billedRows = 0
+        const code = isReached ? "ECONNRESET" : "ECONNREFUSED"
+        return yield* new Exchange.Broken({ cause: { code } })
       }
       const failure = failing(call)
       if (failure !== undefined) call.hasFault = true
-      return failure ?? (url === mozUrl ? answerMoz(call, body) : answerOpenPageRank(call, body))
+      return failure ?? (isMoz ? answerMoz(call, body) : answerOpenPageRank(call, body))
     })
 
+  const purchasesOf = (provider: string) => {
+    const rows = ceilingOf(world, provider)
+    return {
+      kept: Duration.days(90),
+      ceiling: rows === undefined ? undefined : { rows, setting: "the ceiling" },
+    }
+  }
   const decorators = {
     timeout: callTimeoutMs,
     concurrency: 2,
+    purchases: purchasesOf,
     cache: {
       ttl: Duration.millis(ttlMs),
       minAge: minAgeMs,
@@ -241,7 +280,7 @@ export const make = (options: Options) => {
   ])
 
   return {
-    layer: Layer.provide(provider, SqlMetricsCache.layer),
+    layer: Layer.provide(provider, Layer.merge(SqlMetricsCache.layer, bills.layer(process))),
     exchange: { send },
     watch,
   }

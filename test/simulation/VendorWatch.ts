@@ -18,6 +18,7 @@ import { Freshness } from "../../src/Freshness.ts"
 import type { Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
+import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
 import type { Purchases } from "./Purchases.ts"
 import type { Process, World } from "./World.ts"
@@ -34,6 +35,12 @@ export class Call {
   endedAt = Number.POSITIVE_INFINITY
   /** A fault made the whole call slow or made it fail. */
   hasFault = false
+  /** The vendor asked for a pause, which holds for all replicas. */
+  hasAskedForPause = false
+  /** The rows that the vendor bills. */
+  billedRows = 0
+  /** The process cannot know what the vendor bills. */
+  isAnswerLost = false
   /** The pages or domains whose rows a fault has removed or spoilt. */
   readonly spoilt = new Set<string>()
   /** True for each page that the call gave figures for; false for the other pages of the call. */
@@ -78,6 +85,7 @@ export interface Options {
   readonly faults: Faults
   /** The purchases of all processes. */
   readonly purchases: Purchases
+  readonly bills: Bills
   /** The timeout of a call. */
   readonly callTimeoutMs: number
   /** The timeout of a request. */
@@ -125,8 +133,11 @@ export class VendorWatch {
 
   /** Watches the calls of a vendor. */
   readonly vendor = wrapped((provider, targets) =>
-    Effect.suspend(() => {
-      const call = this.begin(provider.name, targets)
+    Effect.flatMap(sending(this.options.bills), ({ id, remainingMs }) => {
+      const call = this.begin(provider.name, targets, id)
+      if (remainingMs < -slackMs && this.options.process.thawedAt < call.startedAt - slackMs) {
+        this.options.problem(`${this.options.process.name} asks ${provider.name} too late`)
+      }
       return provider.lookup(targets).pipe(
         Effect.provideService(CurrentCall, { call }),
         Effect.onExit((exit) => Effect.sync(() => this.end(call, targets, exit))),
@@ -160,10 +171,11 @@ export class VendorWatch {
     }),
   )
 
-  private begin(provider: string, targets: NonEmptyReadonlyArray<Target>): Call {
-    const { problem, process, purchases, world } = this.options
+  private begin(provider: string, targets: NonEmptyReadonlyArray<Target>, purchase: string): Call {
+    const { bills, problem, process, purchases, world } = this.options
     const call = new Call(process, provider, world.now, targets)
     purchases.begins(call)
+    bills.begins(call, purchase)
     for (const page of call.pages.keys()) {
       const id = `${provider} ${page}`
       if (this.inFlight.has(id)) problem(`${process.name} buys ${id} twice at once`)
@@ -185,6 +197,7 @@ export class VendorWatch {
     const { callTimeoutMs, knownMs, problem, process, purchases, world } = this.options
     call.endedAt = world.now
     const isInTime = call.endedAt <= call.startedAt + callTimeoutMs - slackMs
+    if (!isInTime || process.thawedAt >= call.startedAt) call.isAnswerLost = true
     const knownUntil = world.now + process.clockAheadMs + knownMs
     targets.forEach(({ domain, page }, i) => {
       const id = `${call.provider} ${page}`
@@ -208,7 +221,7 @@ export class VendorWatch {
   /** Reports a bug when no fault explains that a lookup failed for a page. */
   private judge(lookup: Lookup, page: string) {
     const { callTimeoutMs, faults, problem, process, requestTimeoutMs, world } = this.options
-    const { purchases } = this.options
+    const { bills, purchases } = this.options
     const { deadline, provider, startedAt } = lookup
     if (process.thawedAt >= startedAt) return
     // The lookup may have waited for the claim of a process that died in a call.
@@ -229,13 +242,18 @@ export class VendorWatch {
         endedAt <= sentAt + callTimeoutMs - slackMs,
     )
     if (isAnswered) return complain("although a call gave its figures in time")
+    // A process that cannot record a call, and one at the ceiling, does not ask the vendor.
+    if (bills.hasFailedToRecord(process, provider, startedAt)) return
+    if (bills.isAtCeiling(provider)) return
     const isLate = world.now >= deadline - slackMs
     // A late lookup has waited for the calls and retries of others, also of other processes, which
     // faults made long. Other lookups fail unasked while a circuit is open, or because of an earlier refusal.
     const since = startedAt - (isLate ? requestTimeoutMs : circuitMs)
     const asked = isLate ? purchases.calls : this.calls
     const mayFailUnasked =
-      (isLate || own.length === 0) && asked.some((call) => isOf(call, since) && call.isSpoilt)
+      (isLate || own.length === 0) &&
+      (asked.some((call) => isOf(call, since) && call.isSpoilt) ||
+        purchases.calls.some((call) => isOf(call, since) && call.hasAskedForPause))
     if (!mayFailUnasked && !(isLate && isStoreTroubled)) complain("though nothing was wrong")
   }
 }
@@ -270,5 +288,8 @@ const wrapped =
 const requestId = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (annotations) =>
   String(Option.getOrElse(HashMap.get(annotations, "requestId"), () => "")),
 )
+
+const sending = ({ purchaseOfCall }: Bills) =>
+  Effect.all({ id: purchaseOfCall, remainingMs: Deadline.remainingMs })
 
 const caller = Effect.all({ id: requestId, maxAgeMs: Freshness, remainingMs: Deadline.remainingMs })
