@@ -19,28 +19,9 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { appendChange } = makeLines(sql)
+    const { all, byNameOrId, change, found } = makeQueries(sql)
     const line = (action: string, id: AccountId, changed: ReadonlyArray<string> | null) =>
       appendChange({ action, table: "accounts", id, changed, detail: {} })
-
-    const byNameOrId = SqlSchema.findAll({
-      Request: Schema.String,
-      Result: Account,
-      execute: (nameOrId) =>
-        sql`SELECT id, name, suspended_at FROM accounts WHERE name = ${nameOrId} OR id = ${nameOrId}`,
-    })
-    const all = SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Account,
-      execute: () => sql`SELECT id, name, suspended_at FROM accounts ORDER BY name`,
-    })
-    const change = SqlSchema.findOne({
-      Request: Schema.Struct({ id: AccountId, now: Schema.NullOr(Schema.Int) }),
-      Result: Account,
-      execute: ({ id, now }) => sql`
-        UPDATE accounts
-        SET suspended_at = ${now === null ? null : sql`COALESCE(suspended_at, ${now})`}
-        WHERE id = ${id} RETURNING id, name, suspended_at`,
-    })
     const changed = (id: AccountId, now: number | null) =>
       change({ id, now }).pipe(
         Effect.flatMap(Effect.mapError(() => new AccountNotFound({ account: id }))),
@@ -50,17 +31,6 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
         sql.withTransaction,
         Failure.orDie,
       )
-    const found = ({ text, ...search }: Search) => {
-      const isFound =
-        text === undefined
-          ? sql`1 = 1`
-          : sql`(${hasName(sql, text)} OR accounts.id IN (
-              SELECT account_id FROM api_keys WHERE ${isKey(sql, text)}
-            ))`
-      return sql`
-        SELECT id, name, suspended_at FROM accounts
-        ${pageOf(sql, "accounts", search, isFound)}`
-    }
 
     return Accounts.of({
       create: Effect.fn("Accounts.create")(function* (name) {
@@ -104,5 +74,38 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
     })
   }),
 )
+
+const makeQueries = (sql: SqlClient.SqlClient) => ({
+  byNameOrId: SqlSchema.findAll({
+    Request: Schema.String,
+    Result: Account,
+    execute: (nameOrId) =>
+      sql`SELECT id, name, suspended_at FROM accounts WHERE name = ${nameOrId} OR id = ${nameOrId}`,
+  }),
+  all: SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Account,
+    execute: () => sql`SELECT id, name, suspended_at FROM accounts ORDER BY name`,
+  }),
+  change: SqlSchema.findOne({
+    Request: Schema.Struct({ id: AccountId, now: Schema.NullOr(Schema.Int) }),
+    Result: Account,
+    execute: ({ id, now }) => sql`
+        UPDATE accounts
+        SET suspended_at = ${now === null ? null : sql`COALESCE(suspended_at, ${now})`}
+        WHERE id = ${id} RETURNING id, name, suspended_at`,
+  }),
+  found: ({ text, ...search }: Search) => {
+    const isFound =
+      text === undefined
+        ? sql`1 = 1`
+        : sql`(${hasName(sql, text)} OR accounts.id IN (
+              SELECT account_id FROM api_keys WHERE ${isKey(sql, text)}
+            ))`
+    return sql`
+        SELECT id, name, suspended_at FROM accounts
+        ${pageOf(sql, "accounts", search, isFound)}`
+  },
+})
 
 const decodeAccounts = Schema.decodeUnknown(Schema.Array(Account))

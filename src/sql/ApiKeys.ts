@@ -33,20 +33,13 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
-    const { after, byAccount, byHash, byId, found, insert, put, revokedAt } = makeQueries(sql)
-    const budgets = makeBudgetWrites(sql)
-    const log = makeKeyLines(sql)
+    const queries = makeQueries(sql)
+    const { after, byAccount, byHash, byId, found } = queries
     const noteUse = yield* makeNoteUse(sql)
-    const usable = Effect.fnUntraced(function* (id: ApiKey.ApiKeyId) {
-      const found = yield* byId(id)
-      const now = yield* Clock.currentTimeMillis
-      if (Option.isNone(found) || !ApiKey.isUsable(found.value, now)) {
-        return yield* new ApiKeyNotFound({ id })
-      }
-      return found.value
-    })
 
     return ApiKeys.of({
+      ...makeChanges(sql, queries),
+
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
         if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
         const record = yield* retried(byHash(ApiKey.hash(key)))
@@ -57,65 +50,6 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         yield* noteUse(record.value.id, now)
         return record.value
       }, Failure.orDie),
-
-      issue: Effect.fn("ApiKeys.issue")(
-        function* (options) {
-          const now = yield* Clock.currentTimeMillis
-          const issued = yield* insert(ApiKey.issue(ApiKey.terms(options), now))
-          if (options.budget !== undefined) {
-            yield* budgets.put(issued.record, options.budget, now, nothing)
-          }
-          yield* log.created(issued.record)
-          return issued
-        },
-        sql.withTransaction,
-        Failure.orDie,
-      ),
-
-      rotate: Effect.fn("ApiKeys.rotate")(
-        function* (id, grace) {
-          const now = yield* Clock.currentTimeMillis
-          const former = yield* usable(id)
-          if (former.budget != null) yield* budgets.lock(former.accountId)
-          const endsAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
-          yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
-          const issued = yield* insert(ApiKey.issue(former, now))
-          if (former.budget != null) yield* budgets.share(id, issued.record.id)
-          yield* log.rotated(id, issued.record.id, endsAt)
-          yield* log.created(issued.record, id)
-          return issued
-        },
-        sql.withTransaction,
-        Failure.orDie,
-      ),
-
-      update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
-        const owner = yield* usable(id)
-        const scanned = budget == null ? nothing : yield* budgets.scan(owner)
-        return yield* Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const sharing = budget === undefined ? [{ id }] : yield* budgets.keysOf(id)
-          if (budget === null) yield* budgets.remove(owner)
-          else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
-          yield* put(id, change)
-          for (const key of sharing) {
-            yield* log.updated(key.id, key.id === id ? { ...change, budget } : { budget })
-          }
-          return yield* usable(id)
-        }).pipe(sql.withTransaction)
-      }, Failure.orDie),
-
-      revoke: Effect.fn("ApiKeys.revoke")(
-        function* (id) {
-          const now = yield* Clock.currentTimeMillis
-          const revoked = yield* revokedAt({ id, now })
-          if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
-          yield* log.revoked(id, revoked.value.revokedAt)
-          return { id, revokedAt: revoked.value.revokedAt }
-        },
-        sql.withTransaction,
-        Failure.orDie,
-      ),
 
       find: Effect.fn("ApiKeys.find")(function* (id) {
         return yield* Effect.mapError(yield* byId(id), () => new ApiKeyNotFound({ id }))
@@ -136,6 +70,86 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     })
   }),
 )
+
+type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
+
+const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
+  const { insert, put, revokedAt } = queries
+  const usable = makeUsable(queries)
+  const budgets = makeBudgetWrites(sql)
+  const log = makeKeyLines(sql)
+
+  return {
+    issue: Effect.fn("ApiKeys.issue")(
+      function* (options) {
+        const now = yield* Clock.currentTimeMillis
+        const issued = yield* insert(ApiKey.issue(ApiKey.terms(options), now))
+        if (options.budget !== undefined) {
+          yield* budgets.put(issued.record, options.budget, now, nothing)
+        }
+        yield* log.created(issued.record)
+        return issued
+      },
+      sql.withTransaction,
+      Failure.orDie,
+    ),
+
+    rotate: Effect.fn("ApiKeys.rotate")(
+      function* (id, grace) {
+        const now = yield* Clock.currentTimeMillis
+        const former = yield* usable(id)
+        if (former.budget != null) yield* budgets.lock(former.accountId)
+        const endsAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
+        yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
+        const issued = yield* insert(ApiKey.issue(former, now))
+        if (former.budget != null) yield* budgets.share(id, issued.record.id)
+        yield* log.rotated(id, issued.record.id, endsAt)
+        yield* log.created(issued.record, id)
+        return issued
+      },
+      sql.withTransaction,
+      Failure.orDie,
+    ),
+
+    update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
+      const owner = yield* usable(id)
+      const scanned = budget == null ? nothing : yield* budgets.scan(owner)
+      return yield* Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const sharing = budget === undefined ? [{ id }] : yield* budgets.keysOf(id)
+        if (budget === null) yield* budgets.remove(owner)
+        else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
+        yield* put(id, change)
+        for (const key of sharing) {
+          yield* log.updated(key.id, key.id === id ? { ...change, budget } : { budget })
+        }
+        return yield* usable(id)
+      }).pipe(sql.withTransaction)
+    }, Failure.orDie),
+
+    revoke: Effect.fn("ApiKeys.revoke")(
+      function* (id) {
+        const now = yield* Clock.currentTimeMillis
+        const revoked = yield* revokedAt({ id, now })
+        if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
+        yield* log.revoked(id, revoked.value.revokedAt)
+        return { id, revokedAt: revoked.value.revokedAt }
+      },
+      sql.withTransaction,
+      Failure.orDie,
+    ),
+  }
+}
+
+const makeUsable = ({ byId }: Queries) =>
+  Effect.fnUntraced(function* (id: ApiKey.ApiKeyId) {
+    const found = yield* byId(id)
+    const now = yield* Clock.currentTimeMillis
+    if (Option.isNone(found) || !ApiKey.isUsable(found.value, now)) {
+      return yield* new ApiKeyNotFound({ id })
+    }
+    return found.value
+  })
 
 /** Appends the lines of changed keys to the audit log, at the end of the caller's transaction. */
 const makeKeyLines = (sql: SqlClient.SqlClient) => {
@@ -227,6 +241,8 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     },
   }
 }
+
+type Queries = ReturnType<typeof makeQueries>
 
 // Returns a function that records the last use of a key. No request waits for the write to the
 // database.
