@@ -89,16 +89,7 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
     sql`SELECT entries, head FROM audit_head WHERE id = 1 ${forUpdate(sql)}`,
     Schema.decodeUnknown(Schema.Tuple(AuditLine.LogHead)),
   )
-  const rowOf = SqlSchema.findOne({
-    Request: Schema.Struct({ table: Schema.Literal("accounts", "api_keys"), id: Schema.String }),
-    Result: AnyRow,
-    execute: ({ id, table }) => sql`
-      SELECT ${sql.literal(rowColumns[table])} FROM ${sql.literal(table)} t WHERE t.id = ${id}`,
-  })
-  const row = (table: Change["table"], id: string) =>
-    Effect.map(rowOf({ table, id }), (found) =>
-      stateOf(Option.getOrElse(found, (): typeof AnyRow.Type => ({}))),
-    )
+  const row = makeRow(sql)
 
   const append = Effect.fnUntraced(function* (
     unsealed: Omit<AuditLine.Unsealed, "at" | "actor">,
@@ -156,6 +147,20 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
         ),
       ),
   }
+}
+
+/** Returns a function that reads a row; a missing row has no columns. */
+const makeRow = (sql: SqlClient.SqlClient) => {
+  const rowOf = SqlSchema.findOne({
+    Request: Schema.Struct({ table: Schema.Literal("accounts", "api_keys"), id: Schema.String }),
+    Result: AnyRow,
+    execute: ({ id, table }) => sql`
+      SELECT ${sql.literal(rowColumns[table])} FROM ${sql.literal(table)} t WHERE t.id = ${id}`,
+  })
+  return (table: Change["table"], id: string) =>
+    Effect.map(rowOf({ table, id }), (found) =>
+      stateOf(Option.getOrElse(found, (): typeof AnyRow.Type => ({}))),
+    )
 }
 
 /** What the log knows nothing of, because it was there before the log began. */
