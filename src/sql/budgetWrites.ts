@@ -28,8 +28,9 @@ interface Scan {
 export const nothing: Scan = { keys: [], entries: 0, days: [] }
 
 export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
-  const { chargesOf, current, entriesOf, holdsOf, keysOf } = makeReads(sql)
-  const putUses = useInserter(sql)
+  const reads = makeReads(sql)
+  const { current, keysOf } = reads
+  const { countUses, scan } = makeCounts(sql, reads)
 
   const lock = (account: AccountId) =>
     sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`
@@ -38,32 +39,6 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
     UPDATE balances
     SET budgets = (SELECT COUNT(*) FROM budgets WHERE account_id = ${account})
     WHERE account_id = ${account}`
-
-  /** Reads on from an earlier scan, if it was of the same keys. */
-  const scan = Effect.fnUntraced(function* ({ accountId, id }: Owner, earlier = nothing) {
-    const keys = (yield* keysOf(id)).map((key) => key.id)
-    const [{ entries } = { entries: 0 }] = yield* entriesOf(accountId)
-    const isSame = JSON.stringify(keys) === JSON.stringify(earlier.keys)
-    const { days, entries: after } = isSame ? earlier : nothing
-    const later = yield* chargesOf({ accountId, keys, after, entries })
-    return { keys, entries, days: [...days, ...later] }
-  })
-
-  /** Counts what the keys of a budget have charged and held since its first period began. */
-  const countUses = Effect.fnUntraced(function* (
-    owner: Owner,
-    budget: Budget.Budget & { readonly id: Budget.BudgetId; readonly since: number },
-    earlier: Scan,
-  ) {
-    const { days, keys } = yield* scan(owner, earlier)
-    const budgets = new Budgets([[owner.id, budget]])
-    for (const { charged, day } of days) budgets.charge(owner.id, day * Budget.dayMs, charged)
-    for (const hold of yield* holdsOf({ accountId: owner.accountId, keys })) {
-      budgets.open({ ...hold, apiKeyId: owner.id })
-    }
-    yield* sql`DELETE FROM budget_uses WHERE budget_id = ${budget.id}`
-    yield* putUses(budgets.changedUses)
-  })
 
   return {
     /** Locks the balance of an account, and so the budgets of its keys. */
@@ -114,6 +89,42 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
       UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
       WHERE id = ${to}`,
   }
+}
+
+/** Counts anew what the keys of a budget have used. */
+const makeCounts = (
+  sql: SqlClient.SqlClient,
+  { chargesOf, entriesOf, holdsOf, keysOf }: ReturnType<typeof makeReads>,
+) => {
+  const putUses = useInserter(sql)
+
+  /** Reads on from an earlier scan, if it was of the same keys. */
+  const scan = Effect.fnUntraced(function* ({ accountId, id }: Owner, earlier = nothing) {
+    const keys = (yield* keysOf(id)).map((key) => key.id)
+    const [{ entries } = { entries: 0 }] = yield* entriesOf(accountId)
+    const isSame = JSON.stringify(keys) === JSON.stringify(earlier.keys)
+    const { days, entries: after } = isSame ? earlier : nothing
+    const later = yield* chargesOf({ accountId, keys, after, entries })
+    return { keys, entries, days: [...days, ...later] }
+  })
+
+  /** Counts what the keys of a budget have charged and held since its first period began. */
+  const countUses = Effect.fnUntraced(function* (
+    owner: Owner,
+    budget: Budget.Budget & { readonly id: Budget.BudgetId; readonly since: number },
+    earlier: Scan,
+  ) {
+    const { days, keys } = yield* scan(owner, earlier)
+    const budgets = new Budgets([[owner.id, budget]])
+    for (const { charged, day } of days) budgets.charge(owner.id, day * Budget.dayMs, charged)
+    for (const hold of yield* holdsOf({ accountId: owner.accountId, keys })) {
+      budgets.open({ ...hold, apiKeyId: owner.id })
+    }
+    yield* sql`DELETE FROM budget_uses WHERE budget_id = ${budget.id}`
+    yield* putUses(budgets.changedUses)
+  })
+
+  return { scan, countUses }
 }
 
 const makeReads = (sql: SqlClient.SqlClient) => ({
