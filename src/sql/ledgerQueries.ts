@@ -112,6 +112,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => (
   ...makeLocks(sql),
   ...makeExpiry(sql),
   ...makeReads(sql),
+  ...makeAuditReads(sql),
   readBudgets: makeReadBudgets(sql),
   usage: makeUsage(sql),
   usageProblems: makeUsageProblems(sql),
@@ -257,6 +258,25 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
       sql`SELECT ${columnsOf(sql).balance} FROM balances WHERE account_id ${isAmong(sql, accounts)}`,
   }),
 
+  entriesBefore: SqlSchema.findAll({
+    Request: EntriesBefore,
+    Result: EntryRow,
+    execute: ({ account, before, limit }) => sql`
+        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence < ${before}
+        ORDER BY sequence DESC LIMIT ${limit}`,
+  }),
+
+  entriesAfter: SqlSchema.findAll({
+    Request: EntriesAfter,
+    Result: EntryRow,
+    execute: ({ account, after }) => sql`
+        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence > ${after}
+        ORDER BY sequence LIMIT ${pageSize}`,
+  }),
+})
+
+/** Reads for `verify`. */
+const makeAuditReads = (sql: SqlClient.SqlClient) => ({
   /**
    * One statement reads balances, holds and last entries, so that all belong to the same moment.
    * It scans all holds: an index of holds by account would slow down every request.
@@ -294,21 +314,5 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
     execute: (request) => sql`
         SELECT ${columnsOf(sql).hold} FROM holds WHERE request_id > ${request}
         ORDER BY request_id LIMIT ${pageSize}`,
-  }),
-
-  entriesBefore: SqlSchema.findAll({
-    Request: EntriesBefore,
-    Result: EntryRow,
-    execute: ({ account, before, limit }) => sql`
-        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence < ${before}
-        ORDER BY sequence DESC LIMIT ${limit}`,
-  }),
-
-  entriesAfter: SqlSchema.findAll({
-    Request: EntriesAfter,
-    Result: EntryRow,
-    execute: ({ account, after }) => sql`
-        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence > ${after}
-        ORDER BY sequence LIMIT ${pageSize}`,
   }),
 })
