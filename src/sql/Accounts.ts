@@ -91,20 +91,20 @@ const makeQueries = (sql: SqlClient.SqlClient) => ({
     Request: Schema.Struct({ id: AccountId, now: Schema.NullOr(Schema.Int) }),
     Result: Account,
     execute: ({ id, now }) => sql`
-        UPDATE accounts
-        SET suspended_at = ${now === null ? null : sql`COALESCE(suspended_at, ${now})`}
-        WHERE id = ${id} RETURNING id, name, suspended_at`,
+      UPDATE accounts
+      SET suspended_at = ${now === null ? null : sql`COALESCE(suspended_at, ${now})`}
+      WHERE id = ${id} RETURNING id, name, suspended_at`,
   }),
   found: ({ text, ...search }: Search) => {
     const isFound =
       text === undefined
         ? sql`1 = 1`
         : sql`(${hasName(sql, text)} OR accounts.id IN (
-              SELECT account_id FROM api_keys WHERE ${isKey(sql, text)}
-            ))`
+            SELECT account_id FROM api_keys WHERE ${isKey(sql, text)}
+          ))`
     return sql`
-        SELECT id, name, suspended_at FROM accounts
-        ${pageOf(sql, "accounts", search, isFound)}`
+      SELECT id, name, suspended_at FROM accounts
+      ${pageOf(sql, "accounts", search, isFound)}`
   },
 })
 

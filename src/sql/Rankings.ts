@@ -29,22 +29,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
     const { appendAct } = makeLines(sql)
+    const { current, find, imported } = makeQueries(sql)
     const load = sql.onDialectOrElse({ sqlite: () => staged(sql), orElse: () => direct(sql) })
-
-    const rowsIn = (list: List, names: ReadonlyArray<string>) => sql`
-      SELECT name, rank FROM ${sql.literal(tables[list])}
-      WHERE (SELECT list FROM ranking) = ${list} AND ${sql.in("name", names)}`
-    const find = SqlSchema.findAll({
-      Request: Schema.Array(Schema.String),
-      Result: Row,
-      execute: (names) => sql`${rowsIn(0, names)} UNION ALL ${rowsIn(1, names)}`,
-    })
-
-    const current = SqlSchema.single({
-      Request: Schema.Void,
-      Result: Schema.Struct({ list: Schema.NullOr(Schema.Literal(0, 1)) }),
-      execute: () => sql`SELECT list FROM ranking`,
-    })
 
     // Reserves the inactive list for this import, while lookups read the active list. Empties the
     // inactive list, because an import that stopped may have left rows there.
@@ -67,12 +53,6 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         yield* empty(sql, list === 0 ? 1 : 0)
         yield* appendAct({ action: "dataset.import", subject: name, detail: {} })
       })
-
-    const imported = SqlSchema.findOne({
-      Request: Schema.Void,
-      Result: Imported,
-      execute: () => sql`SELECT name, imported_at AS at FROM ranking WHERE list IS NOT NULL`,
-    })
 
     return Rankings.of({
       ranks: Effect.fn("Rankings.ranks")((names) =>
@@ -118,6 +98,31 @@ const anotherImport = Effect.fail(
       "another 'authority dataset import' began, so this import stopped and its rows are not used; wait until the other import has ended",
   }),
 )
+
+const makeQueries = (sql: SqlClient.SqlClient) => {
+  const rowsIn = (list: List, names: ReadonlyArray<string>) => sql`
+    SELECT name, rank FROM ${sql.literal(tables[list])}
+    WHERE (SELECT list FROM ranking) = ${list} AND ${sql.in("name", names)}`
+  return {
+    find: SqlSchema.findAll({
+      Request: Schema.Array(Schema.String),
+      Result: Row,
+      execute: (names) => sql`${rowsIn(0, names)} UNION ALL ${rowsIn(1, names)}`,
+    }),
+
+    current: SqlSchema.single({
+      Request: Schema.Void,
+      Result: Schema.Struct({ list: Schema.NullOr(Schema.Literal(0, 1)) }),
+      execute: () => sql`SELECT list FROM ranking`,
+    }),
+
+    imported: SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Imported,
+      execute: () => sql`SELECT name, imported_at AS at FROM ranking WHERE list IS NOT NULL`,
+    }),
+  }
+}
 
 /** Runs one statement of an import in its own transaction. Dies if a newer import has begun. */
 type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void>
