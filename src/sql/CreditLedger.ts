@@ -11,12 +11,14 @@ import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import type { AccountId } from "../Account.ts"
 import { Actor, CurrentRequest } from "../AuditLog.ts"
+import type { Balance } from "../ledger/Balance.ts"
 import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
 import { awaited, queued } from "../Direct.ts"
-import type { Charge, Hold } from "../ledger/Hold.ts"
+import type { Charge, Hold, HoldExpired } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
 import * as Failure from "./Failure.ts"
@@ -83,6 +85,12 @@ const make = (options: Options) =>
         Effect.provideService(Deadline, Number.POSITIVE_INFINITY),
       )
 
+    /** Submits a change that gets a line in the audit log. */
+    const submitAct = <E extends { readonly _tag: string }>(
+      accountId: AccountId,
+      apply: Change<Balance, E>["apply"],
+    ) => Effect.flatMap(by, (by) => submitWithoutDeadline({ ...none, accountId, by, apply }))
+
     /** Releases a hold, then calls `callback`. `expire` repeats a release that failed. */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
       ask(
@@ -105,40 +113,15 @@ const make = (options: Options) =>
 
     return CreditLedger.of({
       balance: yield* BalanceReader.make(queries),
-      open: (hold) =>
-        submit({
-          ...changeOf(hold),
-          opens: hold,
-          apply: (books, now) => books.open(hold, now),
-        }),
-      settle: (hold, charge, answer) =>
-        submit({
-          ...changeOf(hold),
-          endsHoldOf: hold.requestId,
-          charges: charge.amount > 0,
-          apply: (books, now) => books.settle(hold, charge, answer, now),
-        }),
+      open: (hold) => submit(openingOf(hold)),
+      settle: (hold, charge, answer) => submit(settlementOf(hold, charge, answer)),
       charge: queued((callback, deadline, ...args) => ask(chargeOf(...args), callback, deadline)),
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
       grant: (accountId, amount, note) =>
-        Effect.flatMap(by, (by) =>
-          submitWithoutDeadline({
-            ...none,
-            accountId,
-            by,
-            apply: (books, now) => books.grant(accountId, amount, note, now),
-          }),
-        ),
+        submitAct(accountId, (books, now) => books.grant(accountId, amount, note, now)),
       correct: (accountId, amount, note) =>
-        Effect.flatMap(by, (by) =>
-          submitWithoutDeadline({
-            ...none,
-            accountId,
-            by,
-            apply: (books, now) => books.correct(accountId, amount, note, now),
-          }),
-        ),
+        submitAct(accountId, (books, now) => books.correct(accountId, amount, note, now)),
       budgets: budgetsOf(queries),
       expire: expiry.expire,
       ...LedgerReads.make(queries),
@@ -211,6 +194,23 @@ const changeOf = (hold: Hold) => ({
   accountId: hold.accountId,
   apiKeyId: hold.apiKeyId,
   keyedHold: hold.idempotencyKey === undefined ? undefined : hold,
+})
+
+const openingOf = (hold: Hold): Change<Option.Option<string>, Refusal> => ({
+  ...changeOf(hold),
+  opens: hold,
+  apply: (books, now) => books.open(hold, now),
+})
+
+const settlementOf = (
+  hold: Hold,
+  charge: Charge,
+  answer: string | undefined,
+): Change<void, HoldExpired> => ({
+  ...changeOf(hold),
+  endsHoldOf: hold.requestId,
+  charges: charge.amount > 0,
+  apply: (books, now) => books.settle(hold, charge, answer, now),
 })
 
 const chargeOf = (
