@@ -16,7 +16,7 @@ import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { type Given, makeLines } from "./auditLines.ts"
+import { type Given, type Grant, makeLines } from "./auditLines.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
 import type * as SharedCommits from "./SharedCommits.ts"
@@ -101,14 +101,7 @@ export const make = (
           )
         : undefined,
     )
-    const acts: Array<Parameters<typeof appendGrant>> = []
-    for (const command of commands) {
-      const { length } = books.newEntries
-      command.apply(books, now)
-      if (command.by === undefined) continue
-      const given = { ...command.by, at: now }
-      for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), given])
-    }
+    const acts = applyAll(commands, books, now)
     yield* queries.write(books)
     // In the same transaction, so that no credits are granted without a line in the audit log.
     for (const act of acts) yield* appendGrant(...act)
@@ -128,26 +121,38 @@ export const make = (
               : Effect.die(defect),
           ),
           measured(commands.length),
-          Effect.zipRight(
-            Effect.suspend(() => {
-              const { written } = former
-              // The Heartbeat takes a commit as proof that the database accepts writes. A commit
-              // without changes proves nothing, because it succeeds even on a full disk.
-              if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
-              return countCharges(written?.newEntries ?? [])
-            }),
-          ),
+          Effect.zipRight(Effect.suspend(() => noteCommit(former.written, heartbeat))),
         ),
     }
   }
 }
 
-const actOf = ({ accountId, amount, kind, note, sequence }: LedgerEntry) => ({
+/** Applies the commands to the books. Returns the lines that the audit log gets for them. */
+const applyAll = (commands: ReadonlyArray<Command>, books: Books, now: number) => {
+  const acts: Array<readonly [Grant, Given]> = []
+  for (const command of commands) {
+    const { length } = books.newEntries
+    command.apply(books, now)
+    if (command.by === undefined) continue
+    const given = { ...command.by, at: now }
+    for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), given])
+  }
+  return acts
+}
+
+const actOf = ({ accountId, amount, kind, note, sequence }: LedgerEntry): Grant => ({
   action: kind === "correction" ? "credits.correct" : "credits.grant",
   account: accountId,
   granted: kind === "correction" ? -amount : amount,
   detail: { amount, note, entry: sequence },
 })
+
+const noteCommit = (written: Books | undefined, heartbeat: Heartbeat["Type"] | undefined) => {
+  // The Heartbeat takes a commit as proof that the database accepts writes. A commit without
+  // changes proves nothing, because it succeeds even on a full disk.
+  if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
+  return countCharges(written?.newEntries ?? [])
+}
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",
