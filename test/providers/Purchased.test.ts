@@ -14,6 +14,7 @@ import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { AccountId, CurrentAccount } from "../../src/Account.ts"
 import * as Deadline from "../../src/Deadline.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
@@ -260,6 +261,49 @@ describe("a store of purchases that fails", () => {
       assert.isEmpty(vendor.calls)
       const [circuit] = yield* provider.circuits ?? assert.fail()
       assert.isUndefined(circuit?.openReason)
+    }),
+  )
+
+  test(
+    "a call that was not recorded is not halved to find a target at fault",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const sizes: Array<number> = []
+      let isBroken = false
+      const breakable = Effect.map(Purchases, (purchases) =>
+        Purchases.of({
+          ...purchases,
+          open: (request) => {
+            sizes.push(request.targets)
+            return isBroken
+              ? Effect.die(new StoreFailure({ message: "full" }))
+              : purchases.open(request)
+          },
+        }),
+      )
+      const provider = yield* Effect.provideServiceEffect(
+        decorated(vendor.provider),
+        Purchases,
+        breakable,
+      )
+      const askFor = (account: string) =>
+        Effect.gen(function* () {
+          const id = AccountId.make(account)
+          const asking = Effect.provideService(provider.lookup(pages(4)), CurrentAccount, id)
+          const asked = yield* Effect.fork(asking)
+          yield* TestClock.adjust("30 seconds")
+          return yield* asked
+        })
+      // A vendor that answers others lets a failed call look like that of a target.
+      yield* askFor("other")
+      isBroken = true
+      const [outcome] = yield* askFor("own")
+      assert.strictEqual(outcome?._tag, "Failed")
+      const retries = 3
+      assert.deepStrictEqual(
+        sizes,
+        Arr.makeBy(2 + retries, () => 4),
+      )
     }),
   )
 })
