@@ -207,7 +207,7 @@ const giveUp = <Command>(state: State<Command>) =>
     yield* callBack(withdrawn, Exit.fail("withdrawn"))
     yield* callBack(undecided, Exit.fail("undecided"))
     yield* Effect.logWarning(
-      `The database is too slow. Changes that will never be committed: ${withdrawn.length}; their requests got 503. Changes that may still be committed: ${undecided.length}; their requests got 503 or 500. Check the database's disk, locks and network.`,
+      `The database is too slow. Changes that nobody waits for any more: ${withdrawn.length} that will never be committed, and ${undecided.length} that may still be committed. Check the database's disk, locks and network.`,
     )
   })
 
