@@ -105,6 +105,23 @@ export interface Circuit {
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 
+/**
+ * Asks a vendor for its state, for at most 10 seconds. Returns an empty state when the vendor has no
+ * free call.
+ */
+export const statusInTime = ({
+  provider,
+  status = Effect.succeed({}),
+}: {
+  readonly provider: string
+  readonly status?: Effect.Effect<ProviderStatus, ProviderError> | undefined
+}): Effect.Effect<ProviderStatus, ProviderError> =>
+  Effect.timeoutFail(status, {
+    duration: "10 seconds",
+    onTimeout: () =>
+      new ProviderError({ provider, reason: "Timeout", detail: "no answer in 10 s" }),
+  })
+
 /** What this process knows of its calls to a vendor. */
 export interface Calls {
   readonly inFlight: number

@@ -11,7 +11,12 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { CreditLedger } from "./CreditLedger.ts"
 import * as Usage from "./ledger/Usage.ts"
-import { ProviderError, type ProviderStatus, type Quota } from "./MetricsProvider.ts"
+import {
+  type ProviderError,
+  type ProviderStatus,
+  type Quota,
+  statusInTime,
+} from "./MetricsProvider.ts"
 import { type PurchaseDay, Purchases } from "./Purchases.ts"
 import * as Rule from "./Reconciliation.ts"
 import { inTime, type StoreTimeout } from "./StoreTimeout.ts"
@@ -120,13 +125,11 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
         : { rows: rows.slice(-limit), reconciliations: reconciliations.slice(-limit) }
     })
 
-    const read = Effect.fnUntraced(function* (
-      { provider, status = Effect.succeed({}) }: Vendor,
-      isDaily: boolean,
-    ) {
+    const read = Effect.fnUntraced(function* (vendor: Vendor, isDaily: boolean) {
+      const { provider } = vendor
       const since = (yield* Clock.currentTimeMillis) - inFlightMs
       const before = yield* totals(provider, since)
-      const said = yield* Effect.either(statusInTime(provider, status))
+      const said = yield* Effect.either(statusInTime(vendor))
       if (Either.isLeft(said)) return without(provider, "failed", said.left.message)
       const { quota } = said.right
       if (quota === undefined || !isComparable(quota)) {
@@ -190,13 +193,6 @@ const reasons = {
   first: "this is the first reading; the next one is compared with it",
   renewed: "the vendor's period was renewed since the last reading",
 }
-
-const statusInTime = (provider: string, status: NonNullable<Vendor["status"]>) =>
-  Effect.timeoutFail(status, {
-    duration: "10 seconds",
-    onTimeout: () =>
-      new ProviderError({ provider, reason: "Timeout", detail: "no answer in 10 s" }),
-  })
 
 const without = (provider: string, state: Reading["state"], reason: string): Reading => ({
   provider,

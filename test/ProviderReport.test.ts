@@ -225,6 +225,16 @@ describe("the comparison with the vendors' counts", () => {
     }).pipe(Effect.provide(program)),
   )
 
+  it.effect("a vendor that does not say its count is waited for 10 seconds", () =>
+    Effect.gen(function* () {
+      const { reconcile: ask } = yield* ProviderReport.ProviderReport
+      const asked = yield* Effect.fork(ask([{ provider: "moz", status: Effect.never }]))
+      yield* TestClock.adjust("10 seconds")
+      const reason = "moz did not answer in time: no answer in 10 s"
+      assert.deepInclude((yield* asked)[0], { state: "failed", reason })
+    }).pipe(Effect.provide(program)),
+  )
+
   it.effect("a vendor is unread until somebody has read its count on this UTC day", () =>
     Effect.gen(function* () {
       const { unread } = yield* ProviderReport.ProviderReport

@@ -33,6 +33,7 @@ import {
   MetricsProvider,
   type ProviderStatus,
   type Quota,
+  statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
 import { UsageReport } from "../UsageReport.ts"
@@ -293,11 +294,11 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
   }),
 ).pipe(Layer.provide(ProviderReport.layer))
 
-const stateOf = ({ calls, isExhausted, openReason, provider, status }: Circuit) =>
-  (status ?? Effect.succeed<ProviderStatus>({})).pipe(
-    Effect.timeoutFail({ duration: "10 seconds", onTimeout: () => new Error("no answer in 10 s") }),
+const stateOf = (circuit: Circuit) =>
+  statusInTime(circuit).pipe(
     Effect.either,
     Effect.map((said) => {
+      const { calls, isExhausted, openReason, provider } = circuit
       const { index = null, quota } = Either.getOrElse(said, (): ProviderStatus => ({}))
       return {
         provider,
