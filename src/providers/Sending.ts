@@ -116,6 +116,9 @@ const buying = (inner: MetricsProvider["Type"], { blame, tickets }: Options) => 
   ) =>
     Effect.flatMap(MonotonicClock.now, (now) => {
       failures.count += 1
+      // Others may have joined the call while the database used up the time of the first requests.
+      const isTooLate = error.isUnsent === true && error.reason === "Timeout"
+      if (isTooLate && lastDeadline(batch) > now) return ask(batch, account, failures)
       const mayBeOfOneTarget = !error.isUnsent && blame.mayBeOfOneTarget(error.reason, now)
       if (batch.length === 1 || !mayBeOfOneTarget) {
         return Effect.sync(() => tickets.answerAll(batch, failureOf(error)))

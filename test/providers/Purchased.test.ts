@@ -356,6 +356,26 @@ describe("a slow store of purchases", () => {
   )
 
   test(
+    "a call that is recorded too late for its first request is made anew for one that joined it",
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const provider = yield* Effect.provideServiceEffect(
+        decorated(vendor.provider),
+        Purchases,
+        slow("4 seconds"),
+      )
+      const first = yield* Effect.fork(Deadline.within(3000)(provider.lookup(pages(3))))
+      yield* TestClock.adjust("2 seconds")
+      const second = yield* Effect.fork(Deadline.within(10_000)(provider.lookup(pages(3))))
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual((yield* first)[0]?._tag, "Failed")
+      assert.strictEqual((yield* second)[0]?._tag, "Checked")
+      assert.lengthOf(vendor.calls, 1)
+      assert.deepStrictEqual(yield* sums, closed(2, 6, 3))
+    }),
+  )
+
+  test(
     "a call that is interrupted before it is sent costs nothing",
     Effect.gen(function* () {
       const vendor = ScriptedVendor.make()
