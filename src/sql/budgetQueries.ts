@@ -10,6 +10,7 @@ import * as Budget from "../ledger/Budget.ts"
 import { Budgets } from "../ledger/Budgets.ts"
 import { Credits } from "../ledger/Credits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
+import { execute } from "./prepared.ts"
 import { isAmong, isAmongNumbers } from "./bulkRows.ts"
 
 /** One row for each key and each of the periods that were used. */
@@ -45,7 +46,7 @@ export const makeReadBudgets = (sql: SqlClient.SqlClient) => {
       Budget.Period.literals.map((period) => Budget.startOf(period, time)),
     )
     const parameters = [starts, keys].map((some) => JSON.stringify([...new Set<unknown>(some)]))
-    return Effect.flatMap(sql.unsafe(text, parameters), (rows) =>
+    return Effect.flatMap(execute(sql, text, parameters), (rows) =>
       Either.mapBoth(decode(rows), { onLeft: ParseResult.parseError, onRight: budgetsOf }),
     )
   }

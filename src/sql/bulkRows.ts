@@ -1,6 +1,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import { execute } from "./prepared.ts"
 
 /**
  * Makes an SQL table expression of rows that are passed as one JSON parameter, so that one prepared
@@ -93,7 +94,7 @@ export const inserter = <A>(
           (before: Effect.Effect<unknown, SqlError>, chunk) =>
             Effect.zipRight(
               before,
-              sql.unsafe(texts.get(chunk.length) ?? "", chunk.flatMap(rowOf)),
+              execute(sql, texts.get(chunk.length) ?? "", chunk.flatMap(rowOf)),
             ),
           Effect.void,
         )
@@ -102,7 +103,9 @@ export const inserter = <A>(
       const cells = types.map((type, i) => `CAST(value->>${i} AS ${type})`).join(", ")
       const text = `${into} SELECT ${cells} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
       return (records: ReadonlyArray<A>) =>
-        records.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(records.map(rowOf))])
+        records.length === 0
+          ? Effect.void
+          : execute(sql, text, [JSON.stringify(records.map(rowOf))])
     },
   })
 }

@@ -12,7 +12,6 @@ import type * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
 import type { KeyRecord, OpenHold } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
-import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as Failure from "./Failure.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { LedgerEntry } from "../ledger/LedgerEntry.ts"
@@ -22,11 +21,11 @@ import { AuditedBudgets, makeReadBudgets, selectBudgets } from "./budgetQueries.
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
+import * as prepared from "./prepared.ts"
 import { makeUsage, makeUsageProblems } from "./usageQueries.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const LockedRow = Schema.Struct({ ...BalanceRow.fields, budgets: Schema.Int })
-const decodeBalances = TypeGuard.decoder(Schema.Array(LockedRow))
 const HoldRow = Schema.Struct({
   requestId: RequestId,
   accountId: AccountId,
@@ -35,7 +34,6 @@ const HoldRow = Schema.Struct({
   apiKeyId: Schema.NullOr(ApiKeyId),
   heldAt: Schema.NullOr(Schema.Int),
 })
-const decodeHolds = TypeGuard.decoder(Schema.Array(HoldRow))
 const OwnedHoldRow = Schema.Struct({
   ...HoldRow.fields,
   key: Schema.NullOr(Schema.String),
@@ -50,7 +48,6 @@ const KeyRow = Schema.Struct({
   answer: Schema.NullOr(Schema.String),
   expiresAt: Schema.Int,
 })
-const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
 /** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
 const unread = { key: Schema.String, value: Schema.Unknown }
 const BooksRow = Schema.Struct({ accountId: AccountId }, unread)
@@ -138,36 +135,29 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
     pg: () => ["FOR UPDATE", `COLLATE "C" FOR UPDATE OF receipts`],
     orElse: () => ["", ""],
   })
-  const prepared =
-    <A>(
-      [text]: readonly [sql: string, ...rest: ReadonlyArray<unknown>],
-      decode: (rows: unknown) => Either.Either<ReadonlyArray<A>, ParseResult.ParseIssue>,
-    ) =>
-    (parameter: ReadonlyArray<unknown>): Rows<A> =>
-      Effect.flatMap(sql.unsafe(text, [JSON.stringify(parameter)]), (rows) =>
-        Either.mapLeft(decode(rows), ParseResult.parseError),
-      )
-
   /** Every transaction locks rows in the same order, which prevents deadlocks. */
-  const lockBalances = prepared(
+  const lockBalances = prepared.query(
+    sql,
+    LockedRow,
     sql`
       SELECT ${columns.balance}, budgets FROM balances WHERE account_id ${isAmong(sql, [])}
-      ORDER BY account_id ${sql.literal(forUpdate)}`.compile(),
-    decodeBalances,
+      ORDER BY account_id ${sql.literal(forUpdate)}`,
   )
-  const openHolds = prepared(
-    sql`SELECT ${columns.hold} FROM holds WHERE request_id ${isAmong(sql, [])}`.compile(),
-    decodeHolds,
+  const openHolds = prepared.query(
+    sql,
+    HoldRow,
+    sql`SELECT ${columns.hold} FROM holds WHERE request_id ${isAmong(sql, [])}`,
   )
   /** Runs after `lockBalances`. Locks the keys in a fixed order, which prevents deadlocks. */
-  const lockKeys = prepared(
+  const lockKeys = prepared.query(
+    sql,
+    KeyRow,
     sql`
       SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
         request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
       FROM receipts JOIN ${rowsOf(sql, [])}
         ON account_id = value->>0 AND receipts.key = value->>1
-      ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`.compile(),
-    decodeKeys,
+      ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`,
   )
   return {
     lockBalances: (accounts: ReadonlyArray<AccountId>) => lockBalances(accounts),

@@ -8,6 +8,7 @@ import type { UseIn } from "../ledger/Budgets.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { DailyUsage } from "../ledger/Usage.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+import * as prepared from "./prepared.ts"
 
 const entries: Table<LedgerEntry> = {
   name: "entries",
@@ -111,6 +112,10 @@ export const useInserter = (sql: SqlClient.SqlClient) => inserter(sql, budgetUse
 
 /** Returns a function that writes all changes of the books. */
 export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
+  const endHolds = prepared.command(
+    sql,
+    sql`DELETE FROM holds WHERE request_id ${isAmong(sql, [])}`,
+  )
   const insertHolds = inserter(sql, holdsOf(owner))
   const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, balances)
@@ -120,9 +125,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
 
   return Effect.fnUntraced(function* (books: Books) {
     const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
-    if (endedHolds.length > 0) {
-      yield* sql`DELETE FROM holds WHERE request_id ${isAmong(sql, endedHolds)}`
-    }
+    if (endedHolds.length > 0) yield* endHolds(endedHolds)
     yield* insertHolds([...openedHolds.values()])
     if (freedKeys.length > 0) {
       const rows = freedKeys.map(({ accountId, key }) => [accountId, key])

@@ -14,6 +14,7 @@ import {
   sumsOf,
 } from "../Purchases.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+import * as prepared from "./prepared.ts"
 import { forUpdate } from "./transaction.ts"
 
 export type Queries = ReturnType<typeof makeQueries>
@@ -81,32 +82,32 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
 }
 
 const locking = (sql: SqlClient.SqlClient) =>
-  SqlSchema.findAll({
-    Request: Schema.Array(Schema.String),
-    Result: Schema.Struct({ name: Schema.String, pausedUntil: Schema.Int }),
-    execute: (names) => sql`
-      SELECT name, paused_until FROM vendors WHERE name ${isAmong(sql, names)}
+  prepared.query(
+    sql,
+    Schema.Struct({ name: Schema.String, pausedUntil: Schema.Int }),
+    sql`
+      SELECT name, paused_until AS "pausedUntil" FROM vendors WHERE name ${isAmong(sql, [])}
       ORDER BY name ${forUpdate(sql)}`,
-  })
+  )
 
 const closingCalls = (sql: SqlClient.SqlClient) => {
-  const update = SqlSchema.findAll({
-    Request: Schema.Array(Schema.Array(Schema.NullOr(Schema.Union(Schema.String, Schema.Number)))),
-    Result: Schema.Struct({
+  const update = prepared.query(
+    sql,
+    Schema.Struct({
       provider: Schema.String,
       at: Schema.Int,
       targets: Schema.Int,
       rowsBought: Schema.Int,
       cost: Schema.NullOr(Schema.Int),
     }),
-    execute: (rows) => sql`
+    sql`
       UPDATE purchases
       SET state = value->>1, rows_bought = CAST(value->>2 AS BIGINT),
         cost = CAST(value->>3 AS BIGINT), is_reported = CAST(value->>4 AS BIGINT)
-      FROM ${rowsOf(sql, rows)}
+      FROM ${rowsOf(sql, [])}
       WHERE purchases.id = value->>0 AND state = 'unknown'
-      RETURNING provider, at, targets, rows_bought, cost`,
-  })
+      RETURNING provider, at, targets, rows_bought AS "rowsBought", cost`,
+  )
   return (costs: ReadonlyMap<string, Cost>) =>
     update(
       Array.from(costs, ([id, { cost, isReported, rows, state }]) => [
