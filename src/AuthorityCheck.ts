@@ -115,8 +115,13 @@ export const layer = ({
             : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
         const lookup = lookUp(provider, alarms, targets).pipe(
-          Effect.provideService(CurrentAccount, accountId),
-          Effect.provideService(Freshness, batch.maxAgeMs ?? Number.POSITIVE_INFINITY),
+          Effect.provide(
+            Context.add(
+              Context.make(CurrentAccount, accountId),
+              Freshness,
+              batch.maxAgeMs ?? Number.POSITIVE_INFINITY,
+            ),
+          ),
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
         )

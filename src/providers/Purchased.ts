@@ -63,20 +63,12 @@ const over = (
   const provider = inner.name
   const meters = Meters.make(provider)
 
-  const open = (targets: number) =>
-    purchases.open({ provider, targets, ceiling: ceiling?.rows }).pipe(
-      failWithStoreFailure,
-      Effect.tapErrorTag("StoreFailure", warnOfStore),
-      Effect.catchAll((refusal) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          if (refusal._tag === "CeilingReached") meters.ceilingRowsLeft(0)
-          return unsent(refusal, provider, options, now)
-        }),
-      ),
-      Effect.tap(({ rowsLeft }) => {
-        if (rowsLeft !== undefined) meters.ceilingRowsLeft(rowsLeft)
-      }),
-    )
+  const refused = (refusal: CeilingReached | VendorPaused | StoreFailure) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      if (refusal._tag === "CeilingReached") meters.ceilingRowsLeft(0)
+      const error = unsent(refusal, provider, options, now)
+      return refusal._tag === "StoreFailure" ? Effect.zipRight(warnOfStore(refusal), error) : error
+    })
 
   const close = (purchase: Purchase, state: Cost["state"], bill: Billing) => {
     const rows = bill.rows ?? (state === "answered" ? purchase.targets : 0)
@@ -111,34 +103,50 @@ const over = (
     )
   }
 
+  const send = (
+    purchase: Purchase,
+    targets: Arr.NonEmptyReadonlyArray<Target>,
+    restore: Restore,
+  ) => {
+    if (purchase.rowsLeft !== undefined) meters.ceilingRowsLeft(purchase.rowsLeft)
+    const bill = new Billing()
+    let isSent = false
+    const [some, rest] = Arr.splitNonEmptyAt(targets, purchase.targets)
+    const sending = Effect.flatMap(Deadline.remainingMs, (remainingMs) => {
+      if (remainingMs <= 0) return recordedTooLate(provider)
+      isSent = true
+      return inner.lookup(some)
+    })
+    const sent = restore(sending).pipe(
+      Effect.provideService(Bill, bill),
+      Effect.onExit((exit) =>
+        isSent ? ended(purchase, bill, exit) : close(purchase, "failed", bill),
+      ),
+    )
+    return rest.length === 0
+      ? sent
+      : Effect.map(sent, (outcomes) => [
+          ...outcomes,
+          ...rest.map(() => failureOf(exhausted(provider, ceiling))),
+        ])
+  }
+
   const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
     // Uninterruptible, so that a recorded call is either sent or closed.
     Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(open(targets.length), (purchase) => {
-        const bill = new Billing()
-        let isSent = false
-        const [some, rest] = Arr.splitNonEmptyAt(targets, purchase.targets)
-        const send = Effect.flatMap(Deadline.remainingMs, (remainingMs) => {
-          if (remainingMs <= 0) return recordedTooLate(provider)
-          isSent = true
-          return inner.lookup(some)
-        })
-        return restore(send).pipe(
-          Effect.provideService(Bill, bill),
-          Effect.onExit((exit) =>
-            isSent ? ended(purchase, bill, exit) : close(purchase, "failed", bill),
-          ),
-          Effect.map((outcomes) =>
-            rest.length === 0
-              ? outcomes
-              : [...outcomes, ...rest.map(() => failureOf(exhausted(provider, ceiling)))],
-          ),
-        )
-      }),
+      purchases.open({ provider, targets: targets.length, ceiling: ceiling?.rows }).pipe(
+        failWithStoreFailure,
+        Effect.matchEffect({
+          onFailure: refused,
+          onSuccess: (purchase) => send(purchase, targets, restore),
+        }),
+      ),
     )
 
   return { ...inner, lookup }
 }
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /** Why a call was not sent. */
 const unsent = (

@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import { constant, identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import * as Deadline from "../Deadline.ts"
+import { Deadline } from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -80,8 +80,9 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       return [{ provider: inner.name, ...state, calls, ...statusOf(inner) }]
     }),
     lookup: (targets) =>
-      Effect.all([MonotonicClock.now, Deadline.remainingMs, Caller]).pipe(
-        Effect.flatMap(([now, ms, { account }]) => callUntil(targets, now + ms, account)),
+      Effect.flatMap(Deadline, (deadline) =>
+        Effect.flatMap(Caller, ({ account }) => callUntil(targets, deadline, account)),
+      ).pipe(
         Effect.catchTag("CircuitOpen", ({ isExhausted, message }) =>
           failure(isExhausted ? "Exhausted" : "Unavailable", `not asked, because ${message}`),
         ),

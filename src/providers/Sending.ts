@@ -5,8 +5,9 @@
  */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Deadline from "../Deadline.ts"
+import { Deadline } from "../Deadline.ts"
 import { missing, providerFailed } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -81,8 +82,9 @@ const buying = (inner: MetricsProvider["Type"], { blame, tickets }: Options) => 
   const call = (batch: Batch, account: string) =>
     Effect.flatMap(MonotonicClock.now, (now) =>
       inner.lookup(Arr.map(batch, ({ target }) => target)).pipe(
-        Deadline.within(lastDeadline(batch) - now),
-        Effect.provideService(Caller, { account }),
+        Effect.provide(
+          Context.add(Context.make(Caller, { account }), Deadline, lastDeadline(batch)),
+        ),
         Effect.map((outcomes) =>
           batch.forEach((ticket, i) => {
             const outcome = outcomes[i] ?? missing
