@@ -52,6 +52,13 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
   charged,
 })
 
+/** Answers an act that is done now, or was done before under the same idempotency key. */
+const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
+  isRepeat ? repeated(data) : answer(data)
+
+const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
+  Effect.mapError(accounts.find(nameOrId), notFound)
+
 const iso = (at: number) => new Date(at).toISOString()
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
@@ -60,10 +67,11 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     const ledger = yield* CreditLedger
     const { correct = noCorrections, recent = noRecent(ledger) } = ledger
 
-    const find = (name: string) => Effect.mapError(accounts.find(name), notFound)
+    const find = makeFind(accounts)
+    const balanceOf = (id: AccountId) => Effect.catchAll(ledger.balance(id), unavailable)
 
     const rowOf = ({ id, name, suspendedAt }: Account) =>
-      Effect.map(Effect.catchAll(ledger.balance(id), unavailable), (balance) => ({
+      Effect.map(balanceOf(id), (balance) => ({
         id,
         name,
         suspended: suspendedAt !== null,
@@ -89,8 +97,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           const done = yield* once("account.create", Effect.mapError(created, contradiction))
           const id = done.isRepeat ? (yield* find(done.rowId)).id : done.value.id
           if (credits > 0) yield* once("credits.grant", ledger.grant(id, credits, "opening grant"))
-          const data = { account: { id, name }, credits }
-          return done.isRepeat ? repeated(data) : answer(data)
+          return answerDone(done, { account: { id, name }, credits })
         }),
       )
       .handle("account", ({ path }) =>
@@ -113,11 +120,8 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           const { id, name } = yield* find(path.name)
           const action = amount > 0 ? "credits.grant" : "credits.correct"
           const done = yield* once(action, change(id, amount, note).pipe(refused(action, name)))
-          const balance = done.isRepeat
-            ? yield* Effect.catchAll(ledger.balance(id), unavailable)
-            : done.value
-          const data = { account: name, ...fundsOf(balance) }
-          return done.isRepeat ? repeated(data) : answer(data)
+          const balance = done.isRepeat ? yield* balanceOf(id) : done.value
+          return answerDone(done, { account: name, ...fundsOf(balance) })
         }),
       )
       .handle("statement", ({ path, urlParams }) =>
@@ -157,7 +161,7 @@ const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
 
 const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const find = makeFind(yield* Accounts)
     const keys = yield* ApiKeys
     const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Spent>()) } =
       yield* CreditLedger
@@ -169,33 +173,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         (spent, now) => found.map((key) => keyOf(key, spent.get(key.id), now)),
       )
 
-    const accountOf = (id: string) => Effect.mapError(accounts.find(id), notFound)
-
-    const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) => ({
-      key,
-      id: record.id,
-      account,
-      expiresAt: isoTime(record.expiresAt),
-      scopes: record.scopes,
-      budget: record.budget ?? null,
-    })
-
-    // The answer to a repeat has no key: the secret is stored nowhere.
-    const answerNewKey = (done: Done<ApiKey.IssuedKey>) =>
-      Effect.gen(function* () {
-        if (!done.isRepeat) {
-          const { key, record } = done.value
-          const { name } = yield* accountOf(record.accountId)
-          return answer(newKeyOf(record, name, Redacted.value(key)))
-        }
-        const record = yield* Effect.mapError(keys.find(ApiKey.ApiKeyId.make(done.rowId)), notFound)
-        const { name } = yield* accountOf(record.accountId)
-        const { budget } = record
-        return repeated({
-          ...newKeyOf(record, name, null),
-          budget: budget == null ? null : textOf(budget),
-        })
-      })
+    const answerNewKey = makeAnswerNewKey(find, keys)
 
     return handlers
       .handle("keys", ({ urlParams: { before, limit, search: text } }) =>
@@ -208,7 +186,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
       .handle("accountKeys", ({ path }) =>
         Effect.gen(function* () {
-          const { id, name } = yield* Effect.mapError(accounts.find(path.name), notFound)
+          const { id, name } = yield* find(path.name)
           const found = yield* keys.list(id)
           const rows = yield* rowsOf(found.map((key) => ({ ...key, account: name })))
           return answer({ account: name, keys: rows })
@@ -216,7 +194,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
       .handle("createKey", ({ path, payload }) =>
         Effect.gen(function* () {
-          const account = yield* Effect.mapError(accounts.find(path.name), notFound)
+          const account = yield* find(path.name)
           const done = yield* once("key.create", keys.issue({ account: account.id, ...payload }))
           return yield* answerNewKey(done)
         }),
@@ -225,7 +203,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         Effect.gen(function* () {
           const updated = keys.update(path.id, payload).pipe(refused("key.update", path.id))
           const key = yield* Effect.mapError(updated, notFound)
-          const { name: account } = yield* accountOf(key.accountId)
+          const { name: account } = yield* find(key.accountId)
           const spent = yield* Effect.catchAll(budgets([key.id]), unavailable)
           const now = yield* Clock.currentTimeMillis
           return answer({ key: keyOf({ ...key, account }, spent.get(key.id), now) })
@@ -248,6 +226,33 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
   }),
 )
+
+const makeAnswerNewKey =
+  (find: ReturnType<typeof makeFind>, keys: ApiKeys["Type"]) => (done: Done<ApiKey.IssuedKey>) =>
+    Effect.gen(function* () {
+      if (!done.isRepeat) {
+        const { key, record } = done.value
+        const { name } = yield* find(record.accountId)
+        return answer(newKeyOf(record, name, Redacted.value(key)))
+      }
+      const record = yield* Effect.mapError(keys.find(ApiKey.ApiKeyId.make(done.rowId)), notFound)
+      const { name } = yield* find(record.accountId)
+      const { budget } = record
+      // The answer to a repeat has no key: the secret is stored nowhere.
+      return repeated({
+        ...newKeyOf(record, name, null),
+        budget: budget == null ? null : textOf(budget),
+      })
+    })
+
+const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) => ({
+  key,
+  id: record.id,
+  account,
+  expiresAt: isoTime(record.expiresAt),
+  scopes: record.scopes,
+  budget: record.budget ?? null,
+})
 
 const keyOf = (
   key: ApiKey.ApiKey & { readonly account: string },
