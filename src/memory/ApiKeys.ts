@@ -20,27 +20,11 @@ const services = Effect.all([
   AuditLog.appender,
 ])
 
-const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
-  const find = (id: ApiKey.ApiKeyId) =>
-    Effect.suspend(() =>
-      Effect.mapError(
-        Effect.fromNullable([...records].find(([, record]) => record.id === id)),
-        () => new ApiKeyNotFound({ id }),
-      ),
-    )
+type Services = Effect.Effect.Success<typeof services>
 
-  const usable = (id: ApiKey.ApiKeyId) =>
-    Effect.flatMap(Effect.zip(find(id), Clock.currentTimeMillis), ([[hash, record], now]) =>
-      ApiKey.isUsable(record, now)
-        ? Effect.succeed({ hash, now, record })
-        : new ApiKeyNotFound({ id }),
-    )
-
-  const withBudget = (record: ApiKey.ApiKey): ApiKey.ApiKey => {
-    const { credits, period } = keyBudgets.budgets.of(record.id) ?? {}
-    const hasNone = credits === undefined || period === undefined
-    return { ...record, budget: hasNone ? null : { credits, period } }
-  }
+const make = Effect.map(services, (services) => {
+  const [accounts, records, keyBudgets] = services
+  const withBudget = KeyBudgets.makeWithBudget(keyBudgets)
 
   const withAccount = (record: ApiKey.ApiKey): Effect.Effect<AccountKey> =>
     accounts.find(record.accountId).pipe(
@@ -50,6 +34,53 @@ const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
         accountName: name,
         accountSuspendedAt: suspendedAt,
       })),
+    )
+
+  return ApiKeys.of({
+    ...makeChanges(services),
+
+    authenticate: (key) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const record = records.get(ApiKey.hash(key))
+        if (record === undefined || !ApiKey.isUsable(record, now)) {
+          return yield* new InvalidApiKey()
+        }
+        return yield* withAccount(record)
+      }),
+
+    list: (account) =>
+      Effect.sync(() =>
+        [...records.values()].filter(({ accountId }) => accountId === account).map(withBudget),
+      ),
+
+    find: (id) => Effect.map(KeyRecords.find(records, id), ([, record]) => withBudget(record)),
+
+    search: (search) =>
+      Effect.map(Effect.forEach(records.values(), withAccount), (keys) =>
+        pageOf(
+          keys,
+          search,
+          (key) => contains(search.text, key.accountName) || findsKey(search.text, key),
+        ),
+      ),
+
+    unreadable: Effect.succeed([]),
+  })
+})
+
+type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
+
+const makeChanges = ([accounts, records, keyBudgets, append]: Services): Changes => {
+  const withBudget = KeyBudgets.makeWithBudget(keyBudgets)
+
+  const usable = (id: ApiKey.ApiKeyId) =>
+    Effect.flatMap(
+      Effect.zip(KeyRecords.find(records, id), Clock.currentTimeMillis),
+      ([[hash, record], now]) =>
+        ApiKey.isUsable(record, now)
+          ? Effect.succeed({ hash, now, record })
+          : new ApiKeyNotFound({ id }),
     )
 
   const insert = (issued: ApiKey.IssuedKey) => {
@@ -62,17 +93,7 @@ const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
       append({ action, subject: id, detail: { account: name, ...detail } }),
     )
 
-  return ApiKeys.of({
-    authenticate: (key) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const record = records.get(ApiKey.hash(key))
-        if (record === undefined || !ApiKey.isUsable(record, now)) {
-          return yield* new InvalidApiKey()
-        }
-        return yield* withAccount(record)
-      }),
-
+  return {
     issue: (options) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const issued = insert(ApiKey.issue(ApiKey.terms(options), now))
@@ -109,32 +130,14 @@ const make = Effect.map(services, ([accounts, records, keyBudgets, append]) => {
     revoke: (id) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        const [hash, record] = yield* find(id)
+        const [hash, record] = yield* KeyRecords.find(records, id)
         const revokedAt = record.revokedAt ?? now
         records.set(hash, { ...record, revokedAt })
         yield* note("key.revoke", record, keyDetail.revoked(revokedAt))
         return { id, revokedAt }
       }),
-
-    list: (account) =>
-      Effect.sync(() =>
-        [...records.values()].filter(({ accountId }) => accountId === account).map(withBudget),
-      ),
-
-    find: (id) => Effect.map(find(id), ([, record]) => withBudget(record)),
-
-    search: (search) =>
-      Effect.map(Effect.forEach(records.values(), withAccount), (keys) =>
-        pageOf(
-          keys,
-          search,
-          (key) => contains(search.text, key.accountName) || findsKey(search.text, key),
-        ),
-      ),
-
-    unreadable: Effect.succeed([]),
-  })
-})
+  }
+}
 
 export const layer: Layer.Layer<ApiKeys, never, Accounts> = Layer.effect(ApiKeys, make).pipe(
   Layer.provide([KeyRecords.layer, KeyBudgets.layer]),

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import { v7 as uuid } from "uuid"
-import type { ApiKeyId } from "../ApiKey.ts"
+import type { ApiKey, ApiKeyId } from "../ApiKey.ts"
 import type { Books } from "../ledger/Books.ts"
 import * as Budget from "../ledger/Budget.ts"
 import { Budgets } from "../ledger/Budgets.ts"
@@ -17,6 +17,15 @@ export class KeyBudgets extends Context.Tag("authority/memory/KeyBudgets")<
 >() {}
 
 export const layer = Layer.sync(KeyBudgets, () => KeyBudgets.of({ budgets: new Budgets() }))
+
+/** Returns a function that adds the budget of a key to its record. */
+export const makeWithBudget =
+  ({ budgets }: KeyBudgets["Type"]) =>
+  (record: ApiKey): ApiKey => {
+    const { credits, period } = budgets.of(record.id) ?? {}
+    const hasNone = credits === undefined || period === undefined
+    return { ...record, budget: hasNone ? null : { credits, period } }
+  }
 
 /** Changes the budget of a key and of the keys that share it, and counts their use. */
 export const change = (
