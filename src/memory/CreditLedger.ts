@@ -38,8 +38,6 @@ const make = (
   const { budgets } = keyBudgets
   const books = new Books(Duration.toMillis(options.lease), [], [], [], budgets)
   keyBudgets.books = books
-  const entriesOf = (account: AccountId) =>
-    books.newEntries.filter(({ accountId }) => accountId === account)
   // This store does not know the names of accounts.
   const noteEntry = (action: string, subject: AccountId, detail: Detail) =>
     append({ action, subject, detail })
@@ -86,32 +84,43 @@ const make = (
 
     statement: (account, { since = -Infinity, until = Infinity }) =>
       Stream.suspend(() =>
-        Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
+        Stream.fromIterable(
+          entriesOf(books, account).filter(({ at }) => since <= at && at < until),
+        ),
       ),
 
     usage: (question) => Effect.sync(() => Usage.sumsOf(books.usage.values(), question)),
 
-    verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
-      Stream.mapEffect((accountId) =>
-        Audit.examine({
-          accountId,
-          balance: books.balance(accountId),
-          openHolds: [...books.openHolds]
-            .filter((hold) => hold.accountId === accountId)
-            .reduce((sum, { amount }) => sum + amount, 0),
-          lastEntry: entriesOf(accountId).length,
-          budgets: budgetsOf(books, accountId),
-          entries: Stream.map(Stream.fromIterable(entriesOf(accountId)), Either.right),
-        }),
-      ),
-      Audit.summarize,
-    ),
+    verify: verify(books),
   })
 }
 
-const budgetsOf = ({ budgets, newEntries, openHolds }: Books, account: AccountId) => {
-  const holds = [...openHolds].filter(({ accountId }) => accountId === account)
-  const entries = newEntries.filter(({ accountId }) => accountId === account)
+const entriesOf = ({ newEntries }: Books, account: AccountId) =>
+  newEntries.filter(({ accountId }) => accountId === account)
+
+const holdsOf = ({ openHolds }: Books, account: AccountId) =>
+  [...openHolds].filter(({ accountId }) => accountId === account)
+
+const verify = (books: Books) =>
+  Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
+    Stream.mapEffect((accountId) => {
+      const entries = entriesOf(books, accountId)
+      return Audit.examine({
+        accountId,
+        balance: books.balance(accountId),
+        openHolds: holdsOf(books, accountId).reduce((sum, { amount }) => sum + amount, 0),
+        lastEntry: entries.length,
+        budgets: budgetsOf(books, accountId),
+        entries: Stream.map(Stream.fromIterable(entries), Either.right),
+      })
+    }),
+    Audit.summarize,
+  )
+
+const budgetsOf = (books: Books, account: AccountId) => {
+  const { budgets } = books
+  const holds = holdsOf(books, account)
+  const entries = entriesOf(books, account)
   const keys = new Set([...holds, ...entries].flatMap(({ apiKeyId }) => apiKeyId ?? []))
   const inForce = [...keys].flatMap((key) => {
     const budget = budgets.of(key)
