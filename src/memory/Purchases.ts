@@ -30,22 +30,11 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
     days = sumsOf([...days, changed])
   }
 
-  const monthOf = (provider: string, now: number) => {
-    const [first, last] = daysOfMonth(now)
-    const own = days.filter(
-      ({ day, ...each }) => each.provider === provider && first <= day && day <= last,
-    )
-    return {
-      rows: sumOf(own, ({ rows }) => rows),
-      unknownTargets: sumOf(own, (day) => day.unknownTargets),
-    }
-  }
-
   return Purchases.of({
     open: (request) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         const state = {
-          month: monthOf(request.provider, now),
+          month: monthOf(days, request.provider, now),
           pausedUntil: pausedUntil.get(request.provider) ?? 0,
         }
         const purchase = purchaseOf(request, state, randomUUID(), now)
@@ -76,18 +65,7 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
         const inFlight = [...open.values()].filter(
           (call) => call.provider === provider && call.at > inFlightSince,
         )
-        const inFlightTargets = sumOf(inFlight, ({ targets }) => targets)
-        const unknownCalls = sumOf(own, (day) => day.unknownCalls)
-        return {
-          provider,
-          calls: sumOf(own, ({ calls }) => calls) - unknownCalls,
-          rows: sumOf(own, ({ rows }) => rows),
-          cost: sumOf(own, ({ cost }) => cost ?? 0),
-          unknownCalls: unknownCalls - inFlight.length,
-          unknownTargets: sumOf(own, (day) => day.unknownTargets) - inFlightTargets,
-          inFlightCalls: inFlight.length,
-          inFlightTargets,
-        }
+        return { provider, ...totalsOf(own, inFlight) }
       }),
     addReading: (reading, { isDaily }) =>
       Effect.sync(() => {
@@ -109,6 +87,31 @@ export const layer: Layer.Layer<Purchases> = Layer.sync(Purchases, () => {
       }),
   })
 })
+
+const monthOf = (days: ReadonlyArray<PurchaseDay>, provider: string, now: number) => {
+  const [first, last] = daysOfMonth(now)
+  const own = days.filter(
+    ({ day, ...each }) => each.provider === provider && first <= day && day <= last,
+  )
+  return {
+    rows: sumOf(own, ({ rows }) => rows),
+    unknownTargets: sumOf(own, (day) => day.unknownTargets),
+  }
+}
+
+const totalsOf = (days: ReadonlyArray<PurchaseDay>, inFlight: ReadonlyArray<Purchase>) => {
+  const inFlightTargets = sumOf(inFlight, ({ targets }) => targets)
+  const unknownCalls = sumOf(days, (day) => day.unknownCalls)
+  return {
+    calls: sumOf(days, ({ calls }) => calls) - unknownCalls,
+    rows: sumOf(days, ({ rows }) => rows),
+    cost: sumOf(days, ({ cost }) => cost ?? 0),
+    unknownCalls: unknownCalls - inFlight.length,
+    unknownTargets: sumOf(days, (day) => day.unknownTargets) - inFlightTargets,
+    inFlightCalls: inFlight.length,
+    inFlightTargets,
+  }
+}
 
 const sumOf = <A>(items: ReadonlyArray<A>, of: (item: A) => number) =>
   items.reduce((all, item) => all + of(item), 0)
