@@ -2,7 +2,13 @@
  * Stores runs in the browser's IndexedDB, so that a reload of the page loses no result that was
  * paid for: of each run its summary, its list, and the entries and batches of its journal.
  */
-import { type DBSchema, type IDBPTransaction, openDB, type StoreNames } from "idb"
+import {
+  type DBSchema,
+  type IDBPDatabase,
+  type IDBPTransaction,
+  openDB,
+  type StoreNames,
+} from "idb"
 import * as v from "valibot"
 import { Batch, Entry, type Journal } from "../run/Journal.ts"
 import { takeOver } from "./EarlierRun.ts"
@@ -53,49 +59,7 @@ const version = 2
 
 /** `owner` is a name of this window that no other window has. */
 export const open = async (name: string, owner: string): Promise<RunStore> => {
-  const db = await openDB<Stores>(name, version, {
-    upgrade: (db) => {
-      for (const name of names) {
-        if (!db.objectStoreNames.contains(name)) db.createObjectStore(name)
-      }
-    },
-    // A newer console in another tab cannot upgrade the database until this connection closes.
-    blocking: (_from, _to, { target }) => {
-      if (target instanceof IDBDatabase) target.close()
-    },
-  })
-
-  /** Resolves when the changes survive a crash of the machine. */
-  const write = async (change: (transaction: Writing) => Promise<unknown>) => {
-    const transaction: Writing = db.transaction([...names], "readwrite", { durability: "strict" })
-    const [changed] = await Promise.allSettled([change(transaction)])
-    await transaction.done
-    if (changed.status === "rejected") throw changed.reason
-  }
-
-  const journal = (id: string): Journal => ({
-    read: async () => {
-      const transaction = db.transaction(["entries", "batches"])
-      const [entries, batches] = await Promise.all([
-        transaction.objectStore("entries").getAll(partsOf(id)),
-        transaction.objectStore("batches").getAll(partsOf(id)),
-      ])
-      return {
-        entries: v.parse(v.array(v.array(Entry)), entries).flat(),
-        batches: v.parse(v.array(Batch), batches),
-      }
-    },
-    keepEntries: (entries) => write((transaction) => putEntries(transaction, id, entries)),
-    keepBatch: (batch) =>
-      write(async (transaction) => {
-        const isOwn = (await transaction.objectStore("owners").get(id)) === owner
-        if (!isOwn && batch.answer === undefined) throw new TakenOver()
-        await transaction.objectStore("batches").put(batch, [id, batch.key])
-      }),
-    removeBatch: (key) =>
-      write((transaction) => transaction.objectStore("batches").delete([id, key])),
-  })
-
+  const db = await connect(name)
   return {
     list: async () => {
       const all = await db.getAll("runs")
@@ -107,7 +71,7 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
     },
     load: async (id) => {
       let found: StoredRun | undefined
-      await write(async (transaction) => {
+      await write(db, async (transaction) => {
         const summary = await transaction.objectStore("runs").get(id)
         const list = await transaction.objectStore("lists").get(id)
         const read = v.safeParse(v.object({ summary: Summary, list: KeptList }), { summary, list })
@@ -115,9 +79,9 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
       })
       return found
     },
-    journal,
+    journal: (id) => journal(db, owner, id),
     claim: ({ list, summary }) =>
-      write((transaction) =>
+      write(db, (transaction) =>
         Promise.all([
           transaction.objectStore("runs").put(summary, summary.id),
           transaction.objectStore("lists").put(list, summary.id),
@@ -125,12 +89,12 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
         ]),
       ),
     keepSummary: (summary) =>
-      write(async (transaction) => {
+      write(db, async (transaction) => {
         const runs = transaction.objectStore("runs")
         if ((await runs.count(summary.id)) > 0) await runs.put(summary, summary.id)
       }),
     remove: (id) =>
-      write((transaction) =>
+      write(db, (transaction) =>
         Promise.all([
           ...(["runs", "lists", "owners"] as const).map((name) =>
             transaction.objectStore(name).delete(id),
@@ -141,11 +105,58 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
         ]),
       ),
     clear: () =>
-      write((transaction) =>
+      write(db, (transaction) =>
         Promise.all(names.map((name) => transaction.objectStore(name).clear())),
       ),
   }
 }
+
+const connect = (name: string) =>
+  openDB<Stores>(name, version, {
+    upgrade: (db) => {
+      for (const name of names) {
+        if (!db.objectStoreNames.contains(name)) db.createObjectStore(name)
+      }
+    },
+    // A newer console in another tab cannot upgrade the database until this connection closes.
+    blocking: (_from, _to, { target }) => {
+      if (target instanceof IDBDatabase) target.close()
+    },
+  })
+
+/** Resolves when the changes survive a crash of the machine. */
+const write = async (
+  db: IDBPDatabase<Stores>,
+  change: (transaction: Writing) => Promise<unknown>,
+) => {
+  const transaction: Writing = db.transaction([...names], "readwrite", { durability: "strict" })
+  const [changed] = await Promise.allSettled([change(transaction)])
+  await transaction.done
+  if (changed.status === "rejected") throw changed.reason
+}
+
+const journal = (db: IDBPDatabase<Stores>, owner: string, id: string): Journal => ({
+  read: async () => {
+    const transaction = db.transaction(["entries", "batches"])
+    const [entries, batches] = await Promise.all([
+      transaction.objectStore("entries").getAll(partsOf(id)),
+      transaction.objectStore("batches").getAll(partsOf(id)),
+    ])
+    return {
+      entries: v.parse(v.array(v.array(Entry)), entries).flat(),
+      batches: v.parse(v.array(Batch), batches),
+    }
+  },
+  keepEntries: (entries) => write(db, (transaction) => putEntries(transaction, id, entries)),
+  keepBatch: (batch) =>
+    write(db, async (transaction) => {
+      const isOwn = (await transaction.objectStore("owners").get(id)) === owner
+      if (!isOwn && batch.answer === undefined) throw new TakenOver()
+      await transaction.objectStore("batches").put(batch, [id, batch.key])
+    }),
+  removeBatch: (key) =>
+    write(db, (transaction) => transaction.objectStore("batches").delete([id, key])),
+})
 
 /** The keys of all parts of a run: an array is greater than any text or number. */
 const partsOf = (id: string) => IDBKeyRange.bound([id], [id, []])
