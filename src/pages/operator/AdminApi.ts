@@ -123,9 +123,10 @@ export type AuditLine = v.InferOutput<typeof AuditLine>
 
 const Failure = v.object({ message: v.string() })
 
-/** The calls of the administration, with one token. Each rejects with Refused. */
-export const adminApi = (token: string) => {
-  const call = async <A>(
+/** Returns a function that calls the administration. It rejects with Refused. */
+const caller =
+  (token: string) =>
+  async <A>(
     method: string,
     path: string,
     data: v.GenericSchema<unknown, A>,
@@ -155,11 +156,16 @@ export const adminApi = (token: string) => {
     if (!answer.success) throw new Refused("The answer is not of this version. Reload the page.")
     return answer.output.data
   }
-  const accountPath = (name: string, more = "") =>
-    `${adminPaths.accounts}/${encodeURIComponent(name)}${more}`
-  const keyPath = (id: string, more = "") => `${adminPaths.keys}/${encodeURIComponent(id)}${more}`
-  const query = (parameters: Readonly<Record<string, string>>) =>
-    `?${new URLSearchParams(parameters)}`
+
+const accountPath = (name: string, more = "") =>
+  `${adminPaths.accounts}/${encodeURIComponent(name)}${more}`
+const keyPath = (id: string, more = "") => `${adminPaths.keys}/${encodeURIComponent(id)}${more}`
+const query = (parameters: Readonly<Record<string, string>>) =>
+  `?${new URLSearchParams(parameters)}`
+
+/** The calls of the administration, with one token. Each rejects with Refused. */
+export const adminApi = (token: string) => {
+  const call = caller(token)
 
   return {
     accounts: (search: string) =>
