@@ -54,24 +54,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
       </Filters>
       <table class={extras.value.length > 3 ? "wide" : ""}>
         <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
-        <thead>
-          <tr>
-            <Head sorting={sorting} by="place" name="No." class="place" />
-            <Head sorting={sorting} by="url" name="Address" class="url" />
-            <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
-            <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
-            <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
-            {extras.value.map((extra) => (
-              <Head
-                key={extra}
-                sorting={sorting}
-                by={extra}
-                name={columnName(extra, run.list.own)}
-                class="extra"
-              />
-            ))}
-          </tr>
-        </thead>
+        <Heads run={run} sorting={sorting} extras={extras.value} />
         <tbody>
           {lines.value
             .slice(current * pageLength, (current + 1) * pageLength)
@@ -99,6 +82,31 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
     </section>
   )
 }
+
+const Heads = ({
+  extras,
+  run,
+  sorting,
+}: Pick<Props, "run" | "sorting"> & { readonly extras: ReadonlyArray<TableView.Extra> }) => (
+  <thead>
+    <tr>
+      <Head sorting={sorting} by="place" name="No." class="place" />
+      <Head sorting={sorting} by="url" name="Address" class="url" />
+      <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
+      <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
+      <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
+      {extras.map((extra) => (
+        <Head
+          key={extra}
+          sorting={sorting}
+          by={extra}
+          name={columnName(extra, run.list.own)}
+          class="extra"
+        />
+      ))}
+    </tr>
+  </thead>
+)
 
 const Head = ({
   by,

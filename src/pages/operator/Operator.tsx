@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals"
 import { useRef } from "preact/hooks"
 import { count, number } from "../Texts.ts"
 import { AccountPanel } from "./AccountPanel.tsx"
+import type { Account } from "./AdminApi.ts"
 import {
   accounts,
   act,
@@ -114,48 +115,52 @@ const Accounts = () => {
       {rows.length === 0 ? (
         <p class="hint">{isBusy.value ? "One moment, please." : "No account was found."}</p>
       ) : (
-        <div class="scroll" tabIndex={0} role="group" aria-label="Accounts, most spent first">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col" class="num">
-                  Spent in 7 days
-                </th>
-                <th scope="col" class="num">
-                  Available
-                </th>
-                <th scope="col" class="num">
-                  Held
-                </th>
-                <th scope="col" class="num">
-                  Charged
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ available, charged, held, id, name, suspended }) => (
-                <tr key={id} aria-current={opened.value?.account.id === id}>
-                  <th scope="row">
-                    <button type="button" class="quiet" onClick={() => void open(name)}>
-                      {name}
-                    </button>
-                    {suspended && <span class="badge">suspended</span>}
-                  </th>
-                  <td class="num">{number(spent.value.get(name) ?? 0)}</td>
-                  <td class="num">{number(available)}</td>
-                  <td class="num">{number(held)}</td>
-                  <td class="num">{number(charged)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <AccountTable rows={rows} />
       )}
       <NewAccount />
     </section>
   )
 }
+
+const AccountTable = ({ rows }: { readonly rows: ReadonlyArray<Account> }) => (
+  <div class="scroll" tabIndex={0} role="group" aria-label="Accounts, most spent first">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Account</th>
+          <th scope="col" class="num">
+            Spent in 7 days
+          </th>
+          <th scope="col" class="num">
+            Available
+          </th>
+          <th scope="col" class="num">
+            Held
+          </th>
+          <th scope="col" class="num">
+            Charged
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ available, charged, held, id, name, suspended }) => (
+          <tr key={id} aria-current={opened.value?.account.id === id}>
+            <th scope="row">
+              <button type="button" class="quiet" onClick={() => void open(name)}>
+                {name}
+              </button>
+              {suspended && <span class="badge">suspended</span>}
+            </th>
+            <td class="num">{number(spent.value.get(name) ?? 0)}</td>
+            <td class="num">{number(available)}</td>
+            <td class="num">{number(held)}</td>
+            <td class="num">{number(charged)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
 
 const NewAccount = () => {
   const name = useSignal("")
