@@ -44,31 +44,7 @@ export const layer = ({
     secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
   })
 
-  /** Fails when the answer, or the task in it, has an error status. */
-  const verify = (response: VendorHttp.VendorResponse, part: Option.Option<unknown>) =>
-    Option.match(Option.flatMap(part, decodeStatus), {
-      onNone: () => Effect.void,
-      onSome: ({ status_code, status_message }) => {
-        const text = status_message ?? "without a message"
-        return status_code === ok
-          ? Effect.void
-          : http.error(reasonOf(status_code, text), `status ${status_code}, ${text}`, response)
-      },
-    })
-
-  /** Sends one task and returns its results. Fails when the call or the task has an error status. */
-  const call = Effect.fnUntraced(function* (path: string, task?: object) {
-    const json = task === undefined ? undefined : [task]
-    const response = yield* http.send({ url: `${url}/${path}`, json })
-    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
-    yield* verify(response, response.json)
-    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
-    ;(yield* Bill).addCost(cost)
-    const [first] = tasks
-    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
-    yield* verify(response, Option.some(first))
-    return first.result ?? []
-  })
+  const call = makeCall(http, url)
 
   const ranks = (targets: ReadonlyArray<string>) =>
     Effect.map(
@@ -115,6 +91,37 @@ export const layer = ({
   })
 
   return vendor({ name: "dataforseo", batchSize, lookup: http.watched(lookup), status })
+}
+
+/**
+ * Returns a function that sends one task and returns its results. The function fails when the call
+ * or the task has an error status.
+ */
+const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
+  /** Fails when the answer, or the task in it, has an error status. */
+  const verify = (response: VendorHttp.VendorResponse, part: Option.Option<unknown>) =>
+    Option.match(Option.flatMap(part, decodeStatus), {
+      onNone: () => Effect.void,
+      onSome: ({ status_code, status_message }) => {
+        const text = status_message ?? "without a message"
+        return status_code === ok
+          ? Effect.void
+          : http.error(reasonOf(status_code, text), `status ${status_code}, ${text}`, response)
+      },
+    })
+
+  return Effect.fnUntraced(function* (path: string, task?: object) {
+    const json = task === undefined ? undefined : [task]
+    const response = yield* http.send({ url: `${url}/${path}`, json })
+    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
+    yield* verify(response, response.json)
+    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
+    ;(yield* Bill).addCost(cost)
+    const [first] = tasks
+    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
+    yield* verify(response, Option.some(first))
+    return first.result ?? []
+  })
 }
 
 interface Figures {
