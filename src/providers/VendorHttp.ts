@@ -99,30 +99,22 @@ const contains = (text: string, word: RegExp): boolean =>
 /** The statuses with which a vendor refuses the caller, whatever the call is. */
 const callerStatuses = new Set([401, 403, 407])
 
-/**
- * `url` is the vendor's configured URL. `secrets` are headers by lower-case name. Errors, logs and
- * traces show neither these headers nor the possible secrets in `url`.
- */
-export const make = (options: {
+export interface Options {
   readonly provider: string
+  /** The vendor's configured URL. */
   readonly url: string
+  /** Headers by lower-case name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
   /** The reason of a 429 without `Retry-After`; default `Throttled`. */
   readonly reasonOf429?: ProviderError["reason"]
-}): VendorHttp => {
-  const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
-  // Some vendors refuse requests without a User-Agent.
-  const headers = { accept: "application/json", "user-agent": "authority-metrics", ...secrets }
-  const secretParts = Secrets.partsOf(options.url)
-  const shown = Secrets.remover(secretParts)
-  const withoutSecrets = Secrets.remover([
-    ...Object.values(secrets).flatMap(partsOfHeader),
-    ...secretParts,
-  ])
-  const postHeaders = { ...headers, "content-type": "application/json" }
+}
 
-  const quote: VendorHttp["quote"] = (text) =>
-    printable(withoutSecrets(oneLine(text).slice(0, maxReadLength))).slice(0, maxDetailLength)
+/**
+ * Makes the HTTP client for a vendor. Errors, logs and traces show neither the headers in `secrets`
+ * nor the possible secrets in `url`.
+ */
+export const make = (options: Options): VendorHttp => {
+  const quote = makeQuote(options)
 
   const error: VendorHttp["error"] = (reason, detail, response) =>
     new ProviderError({
@@ -139,29 +131,6 @@ export const make = (options: {
         }),
       }),
     })
-
-  const send: VendorHttp["send"] = ({ json, url }) => {
-    const body = json === undefined ? undefined : JSON.stringify(json)
-    const method = body === undefined ? "GET" : "POST"
-    const attributes = { "http.request.method": method, "url.full": shown(url) }
-    return Effect.useSpan(
-      `${options.provider} ${method}`,
-      { kind: "client", captureStackTrace: false, attributes },
-      (span) =>
-        billed(
-          Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }),
-        ).pipe(
-          Effect.catchTags({
-            Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
-            TooLarge: () => error("Malformed", tooLarge),
-          }),
-          Effect.flatMap((answer) => {
-            span.attribute("http.response.status_code", answer.status)
-            return responseOf(answer)
-          }),
-        ),
-    )
-  }
 
   const failureOf = (response: VendorResponse) => {
     const isBare429 = response.status === 429 && Option.isNone(response.retryAfter)
@@ -191,7 +160,50 @@ export const make = (options: {
   const watched: VendorHttp["watched"] = (ask) => (targets) =>
     Effect.ensuring(ask(targets), changes.report)
 
-  return { send, decode, error, quote, misfit, watched }
+  return { send: makeSend(options, error), decode, error, quote, misfit, watched }
+}
+
+const makeQuote = ({ secrets, url }: Options): VendorHttp["quote"] => {
+  const withoutSecrets = Secrets.remover([
+    ...Object.values(secrets).flatMap((secret) => partsOfHeader(Redacted.value(secret))),
+    ...Secrets.partsOf(url),
+  ])
+  return (text) =>
+    printable(withoutSecrets(oneLine(text).slice(0, maxReadLength))).slice(0, maxDetailLength)
+}
+
+const makeSend = (options: Options, error: VendorHttp["error"]): VendorHttp["send"] => {
+  const headers = {
+    accept: "application/json",
+    // Some vendors refuse requests without a User-Agent.
+    "user-agent": "authority-metrics",
+    ...Record.map(options.secrets, (secret) => Redacted.value(secret)),
+  }
+  const postHeaders = { ...headers, "content-type": "application/json" }
+  const shown = Secrets.remover(Secrets.partsOf(options.url))
+
+  return ({ json, url }) => {
+    const body = json === undefined ? undefined : JSON.stringify(json)
+    const method = body === undefined ? "GET" : "POST"
+    const attributes = { "http.request.method": method, "url.full": shown(url) }
+    return Effect.useSpan(
+      `${options.provider} ${method}`,
+      { kind: "client", captureStackTrace: false, attributes },
+      (span) =>
+        billed(
+          Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }),
+        ).pipe(
+          Effect.catchTags({
+            Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
+            TooLarge: () => error("Malformed", tooLarge),
+          }),
+          Effect.flatMap((answer) => {
+            span.attribute("http.response.status_code", answer.status)
+            return responseOf(answer)
+          }),
+        ),
+    )
+  }
 }
 
 /** Makes the value of an `authorization` header from `NAME:PASSWORD`. */
