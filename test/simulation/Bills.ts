@@ -109,6 +109,12 @@ export class Bills {
     )
   }
 
+  /** The end of the last pause of a vendor, in epoch milliseconds. */
+  get pausedUntil(): number {
+    const pauses = decodePauses(this.database.prepare("SELECT paused_until FROM vendors").all())
+    return Math.max(0, ...pauses.map(({ paused_until }) => paused_until))
+  }
+
   /** Returns what is wrong with the purchases when all calls have ended. */
   audit(): ReadonlyArray<string> {
     const rows = this.rows("")
@@ -255,6 +261,10 @@ const Row = Schema.Struct({
 type Row = typeof Row.Type
 
 const decodeRows = Schema.decodeUnknownSync(Schema.Array(Row))
+
+const decodePauses = Schema.decodeUnknownSync(
+  Schema.Array(Schema.Struct({ paused_until: Schema.Int })),
+)
 
 const decodeDays = Schema.decodeUnknownSync(
   Schema.Array(

@@ -173,6 +173,11 @@ export class Replica {
     Runtime.runFork(this.life.runtime)(effect).addObserver(callback)
   }
 
+  /** True when no vendor need be asked for the page. */
+  mayRefuse(page: string): boolean {
+    return this.life?.vendors.watch.mayRefuse(page) ?? false
+  }
+
   freeze(): void {
     this.current?.freeze()
   }

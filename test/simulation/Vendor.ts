@@ -57,8 +57,8 @@ export const knownMsOf = (world: World) => {
 export const ceilingOf = (world: World, provider: string) =>
   provider === "moz" ? settingsOf(world).mozCeiling : undefined
 
-/** The number of vendors in the chain. */
-export const vendorCount = 2
+/** The names of the vendors in the chain. */
+export const vendorNames = ["moz", "open-page-rank"] as const
 
 /** After this many refusals a vendor refuses no more. More would keep its circuit open for long. */
 const maxRefusals = 30
@@ -133,6 +133,7 @@ export const make = (options: Options) => {
     ...options,
     callTimeoutMs,
     knownMs: knownMsOf(world),
+    vendorNames,
   })
   let refusals = 0
 

@@ -86,6 +86,7 @@ export interface Options {
   /** The purchases of all processes. */
   readonly purchases: Purchases
   readonly bills: Bills
+  readonly vendorNames: ReadonlyArray<string>
   /** The timeout of a call. */
   readonly callTimeoutMs: number
   /** The timeout of a request. */
@@ -128,6 +129,22 @@ export class VendorWatch {
       this.failed.get(`${requestId} ${page}`)?.size === providers ||
       process.thawedAt >= startedAt ||
       (isLate && faults.troubleAt >= startedAt)
+    )
+  }
+
+  /**
+   * True when each vendor is at its ceiling, or has failed a call for this page alone: then the
+   * process may not ask it for the page during ten minutes.
+   */
+  mayRefuse(page: string): boolean {
+    const { bills, vendorNames } = this.options
+    return vendorNames.every(
+      (name) =>
+        bills.isAtCeiling(name) ||
+        this.calls.some(
+          ({ isSpoilt, pages, provider }) =>
+            provider === name && isSpoilt && pages.size === 1 && pages.has(page),
+        ),
     )
   }
 

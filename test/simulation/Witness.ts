@@ -14,7 +14,7 @@ import { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
 import { type Answer, type Ask, price, type Replica, type Reply, timeoutMs } from "./Service.ts"
 import type { Customer } from "./Template.ts"
-import { boughtAt, periodMs, settingsOf, vendorCount } from "./Vendor.ts"
+import { boughtAt, periodMs, settingsOf, vendorNames } from "./Vendor.ts"
 import type { VendorWatch } from "./VendorWatch.ts"
 import type { World } from "./World.ts"
 
@@ -240,7 +240,7 @@ export class Witness {
         complain(`${url} failed with ${reason}`)
       }
       if (target === undefined || answer.isReplay) continue
-      if (vendors?.mayFail(requestId, target.page, vendorCount, startedAt) !== true) {
+      if (vendors?.mayFail(requestId, target.page, vendorNames.length, startedAt) !== true) {
         complain(`${url} failed with ${reason}, though not every provider failed for it`)
       }
     }
