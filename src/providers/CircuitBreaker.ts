@@ -70,120 +70,155 @@ export interface CircuitBreaker {
  * Makes a breaker with a closed circuit. The state is in memory: each process has its own circuit.
  */
 export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
-  const refusals = {
-    max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
-    tolerated: options.refusals?.tolerated ?? Number.POSITIVE_INFINITY,
-    per: Duration.decode(options.refusals?.per ?? 0),
-    /**
-     * The times at which the vendor refused or throttled calls, oldest first. They are times of
-     * `MonotonicClock.now`, in milliseconds.
-     */
-    times: new Array<number>(),
-  }
-  let failures = 0
-  let isExhausted = false
-  let exhaustion = ""
-  let nextTrialAt = Number.NEGATIVE_INFINITY
-  let isTrying = false
-  let inFlight = 0
-
-  // Returns why the circuit is open at the time `now`, or undefined when a call may go through.
-  // `now` is a time of `MonotonicClock.now`, in milliseconds.
-  const openReason = (now: number): string | undefined => {
-    const isClosed = now >= nextTrialAt && !isTrying
-    if (isExhausted && !isClosed) return exhaustion
-    while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
-      refusals.times.shift()
-    options.limit.tolerate(refusals.tolerated - refusals.times.length)
-    if (refusals.times.length >= refusals.max) {
-      return `the provider refused ${refusals.times.length} calls in the last ${Duration.format(refusals.per)}`
-    }
-    if (failures < options.failures || !options.blame.isVendors(now)) return undefined
-    return isClosed ? undefined : `${failures} calls in a row have failed`
-  }
+  const state = new State(options)
 
   const askForRenewal = Effect.flatMap(vendor.renewalMs, (renewal) =>
     Effect.map(MonotonicClock.now, (now) => {
-      if (isExhausted && Option.isSome(renewal)) nextTrialAt = now + renewal.value
+      if (Option.isSome(renewal)) state.renewsAt(now + renewal.value)
     }),
   )
 
-  const exhausted = ({ isUnsent, message, retryAfter }: ProviderError, now: number) => {
-    const named = Duration.toMillis(retryAfter ?? 0)
-    const isNew = !isExhausted
-    isExhausted = true
-    exhaustion = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
-    nextTrialAt = now + (named > 0 ? named : exhaustedMs)
+  const failed = (error: ProviderError, targets: number, now: number, isTrial: boolean) => {
+    const isNew = !state.isExhausted
+    if (!state.failed(error, targets, now, isTrial)) return Effect.void
     return Effect.zipRight(
       isNew
         ? Effect.logWarning(
             "A provider is exhausted: its quota or its ceiling is used up, or a payment is due. For some time the provider is not asked, and URLs get PROVIDER_ERROR, unless another provider answers. To continue at once, pay or buy more or raise the ceiling, and restart the service.",
-            message,
+            error.message,
           )
         : Effect.void,
-      named > 0 ? Effect.void : Effect.forkDaemon(askForRenewal),
+      pauseOf(error) > 0 ? Effect.void : Effect.forkDaemon(askForRenewal),
     )
   }
 
-  const failed = (error: ProviderError, targets: number, now: number, isTrial: boolean) => {
-    const isUnsent = error.isUnsent === true
-    if (isRefusal.has(error.reason) && !isUnsent) refusals.times.push(now)
-    // A call that began before the provider was exhausted says nothing new.
-    if (isExhausted && !isTrial) return Effect.void
-    if (error.reason === "Exhausted") return exhausted(error, now)
-    if (isUnsent) return Effect.void
-    // One target of the call may be at fault. The calls for its halves find that out.
-    if (error.reason !== "Rejected" || targets === 1) failures += 1
-    const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))
-    nextTrialAt = now + Math.max(...pauses)
-    if (failures >= options.failures && options.blame.isVendors(now)) options.blame.forget()
-    return Effect.void
-  }
-
-  const succeeded = (isTrial: boolean) => {
-    if (isExhausted && !isTrial) return Effect.void
-    const isRenewed = isExhausted
-    failures = 0
-    isExhausted = false
-    return isRenewed
+  const succeeded = (isTrial: boolean) =>
+    state.succeeded(isTrial)
       ? Effect.logInfo("The exhausted provider answers again.", vendor.name)
       : Effect.void
-  }
-
-  const tooMany = () =>
-    refusals.times.length + inFlight < refusals.tolerated
-      ? undefined
-      : `the provider refused ${refusals.times.length} calls and ${inFlight} are in flight`
 
   const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call, targets) {
     const now = yield* MonotonicClock.now
-    const message = openReason(now) ?? tooMany()
-    if (message !== undefined) return yield* new CircuitOpen({ message, isExhausted })
-    const isTrial = isExhausted || failures >= options.failures
-    if (isTrial) isTrying = true
-    inFlight += 1
+    const message = state.openReason(now) ?? state.tooMany()
+    if (message !== undefined) {
+      return yield* new CircuitOpen({ message, isExhausted: state.isExhausted })
+    }
+    const isTrial = state.begin()
     return yield* call.pipe(
       Effect.tapBoth({
         onSuccess: () => Effect.suspend(() => succeeded(isTrial)),
         onFailure: (error) =>
           Effect.flatMap(MonotonicClock.now, (now) => failed(error, targets, now, isTrial)),
       }),
-      Effect.ensuring(
-        Effect.sync(() => {
-          inFlight -= 1
-          if (isTrial) isTrying = false
-        }),
-      ),
+      Effect.ensuring(Effect.sync(() => state.end(isTrial))),
     )
   })
 
-  const state = Effect.map(MonotonicClock.now, (now) => {
-    const reason = openReason(now)
-    return { openReason: reason, isExhausted: isExhausted && reason !== undefined }
-  })
-
-  return { guard, state }
+  return {
+    guard,
+    state: Effect.map(MonotonicClock.now, (now) => {
+      const openReason = state.openReason(now)
+      return { openReason, isExhausted: state.isExhausted && openReason !== undefined }
+    }),
+  }
 }
+
+/** Decides when calls may go through. All times are milliseconds of the monotonic clock. */
+class State {
+  isExhausted = false
+  private exhaustion = ""
+  private failures = 0
+  private nextTrialAt = Number.NEGATIVE_INFINITY
+  private isTrying = false
+  private inFlight = 0
+  /** When the vendor refused or throttled calls, oldest first. */
+  private readonly refusedAt: Array<number> = []
+  private readonly options: Options
+  private readonly refusals: NonNullable<Options["refusals"]>
+
+  constructor(options: Options) {
+    const { POSITIVE_INFINITY } = Number
+    this.options = options
+    this.refusals = options.refusals ?? {
+      max: POSITIVE_INFINITY,
+      tolerated: POSITIVE_INFINITY,
+      per: 0,
+    }
+  }
+
+  /** Returns why the circuit is open, or undefined when a call may go through. */
+  openReason(now: number): string | undefined {
+    const { blame, limit } = this.options
+    const { max, per, tolerated } = this.refusals
+    const isClosed = now >= this.nextTrialAt && !this.isTrying
+    if (this.isExhausted && !isClosed) return this.exhaustion
+    while ((this.refusedAt[0] ?? now) < now - Duration.toMillis(per)) this.refusedAt.shift()
+    limit.tolerate(tolerated - this.refusedAt.length)
+    if (this.refusedAt.length >= max) {
+      return `the provider refused ${this.refusedAt.length} calls in the last ${Duration.format(per)}`
+    }
+    if (this.failures < this.options.failures || !blame.isVendors(now)) return undefined
+    return isClosed ? undefined : `${this.failures} calls in a row have failed`
+  }
+
+  /** Returns why the calls in flight leave no room for one more, or undefined when there is room. */
+  tooMany(): string | undefined {
+    return this.refusedAt.length + this.inFlight < this.refusals.tolerated
+      ? undefined
+      : `the provider refused ${this.refusedAt.length} calls and ${this.inFlight} are in flight`
+  }
+
+  /** Begins a call. Returns true when it is a trial. */
+  begin(): boolean {
+    const isTrial = this.isExhausted || this.failures >= this.options.failures
+    if (isTrial) this.isTrying = true
+    this.inFlight += 1
+    return isTrial
+  }
+
+  end(isTrial: boolean): void {
+    this.inFlight -= 1
+    if (isTrial) this.isTrying = false
+  }
+
+  /** Records an answer. Returns true when the provider was exhausted before. */
+  succeeded(isTrial: boolean): boolean {
+    const isRenewed = this.isExhausted
+    if (isRenewed && !isTrial) return false
+    this.failures = 0
+    this.isExhausted = false
+    return isRenewed
+  }
+
+  /** Records a failed call. Returns true when the provider is exhausted because of it. */
+  failed(error: ProviderError, targets: number, now: number, isTrial: boolean): boolean {
+    const { blame, cooldown } = this.options
+    const isUnsent = error.isUnsent === true
+    if (isRefusal.has(error.reason) && !isUnsent) this.refusedAt.push(now)
+    // A call that began before the provider was exhausted says nothing new.
+    if (this.isExhausted && !isTrial) return false
+    const pauseMs = pauseOf(error)
+    if (error.reason === "Exhausted") {
+      this.isExhausted = true
+      this.exhaustion = isUnsent ? "its ceiling is reached" : "its quota is used up"
+      this.nextTrialAt = now + (pauseMs > 0 ? pauseMs : exhaustedMs)
+      return true
+    }
+    if (isUnsent) return false
+    // One target of the call may be at fault. The calls for its halves find that out.
+    if (error.reason !== "Rejected" || targets === 1) this.failures += 1
+    this.nextTrialAt = now + Math.max(Duration.toMillis(cooldown), pauseMs)
+    if (this.failures >= this.options.failures && blame.isVendors(now)) blame.forget()
+    return false
+  }
+
+  /** Sets when the quota is renewed, if the provider is still exhausted. */
+  renewsAt(at: number): void {
+    if (this.isExhausted) this.nextTrialAt = at
+  }
+}
+
+const pauseOf = ({ retryAfter }: ProviderError) => Duration.toMillis(retryAfter ?? 0)
 
 /** How long an exhausted provider is not asked when nobody says when its quota is renewed. */
 const exhaustedMs = 600_000
