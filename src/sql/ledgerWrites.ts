@@ -156,19 +156,25 @@ export const isWritten = (sql: SqlClient.SqlClient) => (books: Books) => {
       AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
   }
   const [written] = books.writtenKeys
-  if (written !== undefined) {
-    return exists(sql`
-      SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
-      AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
-  }
   const [opened] = books.openedHolds.keys()
-  if (opened !== undefined) {
-    return exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened}`)
+  if (written !== undefined || opened !== undefined) {
+    const hasKey =
+      written === undefined
+        ? no
+        : exists(sql`
+            SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
+            AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
+    const hasHold =
+      opened === undefined ? no : exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened}`)
+    // Looks for both, because a process with a wrong clock may have deleted the key as expired.
+    return Effect.zipWith(hasKey, hasHold, (key, hold) => key || hold)
   }
   const [ended] = books.endedHolds
   return ended === undefined
-    ? Effect.succeed(false)
+    ? no
     : Effect.map(exists(sql`SELECT 1 FROM holds WHERE request_id = ${ended}`), (isOpen) => !isOpen)
 }
+
+const no = Effect.succeed(false)
 
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
