@@ -106,11 +106,11 @@ export const runRound = async ({
   // The replica that is to be killed begins, so that it surely makes a call.
   if (isKill) await Promise.race([hasCall, ofSecond])
   const ofFirst = askAll(first)
-  const inFlight = isKill ? await killIn(vendor, second) : 0
+  const killedAt = isKill ? await killIn(second) : Number.POSITIVE_INFINITY
   const all = [...(await ofFirst), ...(isKill ? [] : await ofSecond)]
   return {
     rows: vendor.moz.rows() - before,
-    inFlight,
+    inFlight: rowsInFlight(vendor, killedAt),
     failed: all.filter(({ isWhole }) => !isWhole).length,
     slowestMs: Math.max(...all.map(({ ms }) => ms)),
   }
@@ -152,12 +152,19 @@ const firstCall = ({ listeners }: Vendor) =>
     listeners.add(listener)
   })
 
-/** Kills the second replica within 100 ms. Returns the rows of the calls that it had in flight. */
-const killIn = async ({ calls }: Vendor, replica: Replica) => {
+/** Kills the second replica within 100 ms. Returns the time at which it was killed. */
+const killIn = async (replica: Replica) => {
   await sleep(Math.random() * 100)
   const killedAt = performance.now()
   await replica.kill()
-  return calls
-    .filter((call) => isOfSecond(call) && call.answeredAt > killedAt - storeMs)
-    .reduce((sum, { rows }) => sum + rows, 0)
+  return killedAt
 }
+
+/**
+ * Returns the rows of the calls that the second replica had in flight at a time. Call it at the end
+ * of a round: the vendor may read the last calls of a killed replica only after its end.
+ */
+const rowsInFlight = ({ calls }: Vendor, time: number) =>
+  calls
+    .filter((call) => isOfSecond(call) && call.answeredAt > time - storeMs)
+    .reduce((sum, { rows }) => sum + rows, 0)
