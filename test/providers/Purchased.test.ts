@@ -309,24 +309,27 @@ describe("a store of purchases that fails", () => {
 })
 
 describe("a slow store of purchases", () => {
-  /** Lets `open` take so long. */
-  const slow = (time: Duration.DurationInput) =>
-    Effect.map(Purchases, (purchases) =>
+  /** A vendor, and the provider that `make` makes of it with purchases that take 4 s to open. */
+  const slow = Effect.fnUntraced(function* <E, R>(
+    make: (vendor: MetricsProvider["Type"]) => Effect.Effect<MetricsProvider["Type"], E, R>,
+  ) {
+    const vendor = ScriptedVendor.make()
+    const purchases = yield* Purchases
+    const provider = yield* Effect.provideService(
+      make(vendor.provider),
+      Purchases,
       Purchases.of({
         ...purchases,
-        open: (request) => Effect.delay(purchases.open(request), time),
+        open: (request) => Effect.delay(purchases.open(request), "4 seconds"),
       }),
     )
+    return { provider, vendor }
+  })
 
   test(
     "takes no time from the vendor",
     Effect.gen(function* () {
-      const vendor = ScriptedVendor.make()
-      const provider = yield* Effect.provideServiceEffect(
-        decorated(vendor.provider),
-        Purchases,
-        slow("4 seconds"),
-      )
+      const { provider, vendor } = yield* slow(decorated)
       vendor.always(ScriptedVendor.after("9 seconds"))
       const asked = yield* Effect.fork(provider.lookup(pages(3)))
       yield* TestClock.adjust("14 seconds")
@@ -339,12 +342,7 @@ describe("a slow store of purchases", () => {
   test(
     "a call that is recorded after the deadline is not sent, and costs nothing",
     Effect.gen(function* () {
-      const vendor = ScriptedVendor.make()
-      const provider = yield* Effect.provideServiceEffect(
-        decorated(vendor.provider),
-        Purchases,
-        slow("4 seconds"),
-      )
+      const { provider, vendor } = yield* slow(decorated)
       const asked = yield* Effect.fork(Deadline.within(3000)(provider.lookup(pages(3))))
       yield* TestClock.adjust("3 seconds")
       assert.strictEqual((yield* asked)[0]?._tag, "Failed")
@@ -358,12 +356,7 @@ describe("a slow store of purchases", () => {
   test(
     "a call that is recorded too late for its first request is made anew for one that joined it",
     Effect.gen(function* () {
-      const vendor = ScriptedVendor.make()
-      const provider = yield* Effect.provideServiceEffect(
-        decorated(vendor.provider),
-        Purchases,
-        slow("4 seconds"),
-      )
+      const { provider, vendor } = yield* slow(decorated)
       const first = yield* Effect.fork(Deadline.within(3000)(provider.lookup(pages(3))))
       yield* TestClock.adjust("2 seconds")
       const second = yield* Effect.fork(Deadline.within(10_000)(provider.lookup(pages(3))))
@@ -378,12 +371,7 @@ describe("a slow store of purchases", () => {
   test(
     "a call that is interrupted before it is sent costs nothing",
     Effect.gen(function* () {
-      const vendor = ScriptedVendor.make()
-      const provider = yield* Effect.provideServiceEffect(
-        Purchased.make(vendor.provider, { kept }),
-        Purchases,
-        slow("4 seconds"),
-      )
+      const { provider, vendor } = yield* slow((vendor) => Purchased.make(vendor, { kept }))
       const asked = yield* Effect.fork(provider.lookup(pages(3)))
       yield* TestClock.adjust("1 second")
       yield* Fiber.interruptFork(asked)
