@@ -112,8 +112,8 @@ const unsent = ({ id, request }: Opening): Command => ({
 })
 
 /**
- * Collects commands for which nobody waits, so that they share a commit. Repeats those whose commit
- * fails, because a call must not stay unknown when its cost is known.
+ * Collects commands that no caller waits for, so that they share a commit. A command whose commit
+ * fails is committed again later, because a call must not stay unknown when its cost is known.
  */
 const makeLater = Effect.fnUntraced(function* ({ submit }: GroupCommit.Queue<Command>) {
   let waiting: Array<Command> = []

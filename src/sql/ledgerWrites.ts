@@ -116,6 +116,12 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
     sql,
     sql`DELETE FROM holds WHERE request_id ${isAmong(sql, [])}`,
   )
+  const freeKeys = prepared.command(
+    sql,
+    sql`
+      DELETE FROM receipts
+      WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, [])})`,
+  )
   const insertHolds = inserter(sql, holdsOf(owner))
   const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, balances)
@@ -128,10 +134,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
     if (endedHolds.length > 0) yield* endHolds(endedHolds)
     yield* insertHolds([...openedHolds.values()])
     if (freedKeys.length > 0) {
-      const rows = freedKeys.map(({ accountId, key }) => [accountId, key])
-      yield* sql`
-        DELETE FROM receipts
-        WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, rows)})`
+      yield* freeKeys(freedKeys.map(({ accountId, key }) => [accountId, key]))
     }
     yield* putKeys(writtenKeys)
     yield* insertEntries(newEntries)
