@@ -51,12 +51,20 @@ const events = [
 
 export type Fault = keyof typeof chances
 export type Event = (typeof events)[number]
+type Conflict = `store: conflict at ${string}`
 
 /**
  * The store answers this share of the statements and COMMITs by 40001, as a distributed engine may.
  * No request may fail because of that, so a conflict does not count as trouble.
  */
 const conflictChance = 0.1
+
+/**
+ * The share of the reads outside of a transaction whose answer takes a while, as it does from a
+ * server, and the longest time in milliseconds. No request may fail because of that.
+ */
+const lateReadChance = 0.2
+const lateReadMs = 40
 
 const mixed: ReadonlyArray<string> = [...Object.keys(chances), ...events]
 
@@ -65,6 +73,7 @@ export const kinds: ReadonlyArray<string> = [
   ...mixed,
   "store: conflict at a statement",
   "store: conflict at COMMIT",
+  "store: late answer to a read",
 ]
 
 /**
@@ -84,6 +93,8 @@ export class Faults {
   // Of its own, so that the other faults of a seed stay as they are.
   private readonly conflicts: Random
   private readonly hasConflicts: boolean
+  private readonly lateReads: Random
+  private readonly hasLateReads: boolean
   private readonly world: World
   private readonly random: Random
   private readonly rates: ReadonlyMap<string, number>
@@ -95,6 +106,8 @@ export class Faults {
     this.world = world
     this.conflicts = new Random(world.seed, 102)
     this.hasConflicts = this.conflicts.chance(0.3) || conflicts
+    this.lateReads = new Random(world.seed, 103)
+    this.hasLateReads = this.lateReads.chance(0.3)
     const random = new Random(world.seed, 101)
     this.random = random
     const isQuiet = random.chance(quietShare)
@@ -131,8 +144,15 @@ export class Faults {
     return true
   }
 
+  /** Decides how late the answer to a read is, in milliseconds. Counts the fault if it is late. */
+  lateRead(process: string): number {
+    if (!this.hasLateReads || this.isOver || !this.lateReads.chance(lateReadChance)) return 0
+    this.happens("store: late answer to a read", process)
+    return this.lateReads.between(1, lateReadMs)
+  }
+
   /** Records a fault. */
-  happens(fault: Fault | Event | `store: conflict at ${string}`, process: string): void {
+  happens(fault: Fault | Event | Conflict | "store: late answer to a read", process: string): void {
     this.world.count(fault)
     this.world.note(process, `FAULT ${fault}`)
   }

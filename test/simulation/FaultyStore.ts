@@ -74,6 +74,12 @@ export const injectFaults = (options: Options) =>
       )
     }
 
+    const late = <A>(read: Effect.Effect<A, SqlError>) =>
+      Effect.tap(read, () => {
+        const ms = faults.lateRead(name)
+        return ms === 0 ? Effect.void : Effect.sleep(ms)
+      })
+
     const troubled = <A>(effect: Effect.Effect<A, SqlError>) =>
       Effect.suspend(() => {
         faults.trouble()
@@ -135,9 +141,8 @@ export const injectFaults = (options: Options) =>
       run: Effect.Effect<A, SqlError>,
     ) => {
       if (faults.strikes("store: connection lost at a statement", name)) return troubled(lost)
-      // No other fault outside of a transaction: a statement there only reads, and a pause would
-      // let other fibers run in between.
-      if (!isOpen) return run
+      // No other fault outside of a transaction: a statement there only reads.
+      if (!isOpen) return late(run)
       if (faults.conflict("a statement", name)) return conflict
       if (text.startsWith("INSERT INTO entries")) hasCharged = true
       if (isRefused(text, params)) return dataRefused
