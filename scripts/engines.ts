@@ -8,8 +8,7 @@
  *     npm run engines -- --conflicts 0.1   another share of statements
  *     npm run engines -- test/sql          some of the tests
  *
- * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode (the service and
- * the ledger only), and 15 (from
+ * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode, and 15 (from
  * Debian, or with `bin/postgres` in the folder POSTGRES_15).
  */
 import { spawn } from "node:child_process"
@@ -33,8 +32,6 @@ interface Engine {
   readonly name: string
   readonly programs?: string
   readonly isPooled?: boolean
-  /** The tests that run (default: all). */
-  readonly tests?: ReadonlyArray<string>
   /** What the machine must have. */
   readonly needs?: string
 }
@@ -44,17 +41,12 @@ const pgbouncer = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
 
 const engines: ReadonlyArray<Engine> = [
   { name: "PostgreSQL 18" },
-  {
-    name: "PostgreSQL 18 behind PgBouncer",
-    isPooled: true,
-    tests: ["test/engines", "test/ledger", "test/CreditLedger", "test/faults/Migrations"],
-    needs: pgbouncer,
-  },
+  { name: "PostgreSQL 18 behind PgBouncer", isPooled: true, needs: pgbouncer },
   { name: "PostgreSQL 15", programs: programs15, needs: join(programs15, "bin/postgres") },
 ]
 
 /** Runs the tests. Returns whether they passed, and no statement was refused. */
-const test = async ({ isPooled = false, name, programs, tests = [] }: Engine) => {
+const test = async ({ isPooled = false, name, programs }: Engine) => {
   const server = await Postgres.start({
     durable: false,
     ...(programs !== undefined && { programs }),
@@ -76,7 +68,7 @@ const test = async ({ isPooled = false, name, programs, tests = [] }: Engine) =>
       "--config",
       ".vitest.config.ts",
       "--project=engines",
-      ...(positionals.length > 0 ? positionals : tests),
+      ...positionals,
     ],
     { env: { ...process.env, POSTGRES_URL: proxy.url }, stdio: "inherit" },
   )

@@ -19,6 +19,7 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
+import * as Postgres from "../../src/sql/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
 describe("a database with default settings of its own", () => {
@@ -32,7 +33,9 @@ describe("a database with default settings of its own", () => {
           sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_isolation = serializable`),
         ),
       )
-      yield* Effect.provide(alter, postgresDatabase(url))
+      // From another database: a pooler keeps the connections to this one, with the old defaults.
+      const other = new URL("/postgres", Redacted.value(url)).href
+      yield* Effect.provide(alter, Postgres.layer(Redacted.make(other)))
       const shown = Effect.flatMap(
         SqlClient.SqlClient,
         (sql) => sql`
