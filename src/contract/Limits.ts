@@ -12,7 +12,7 @@ export const maxUrlLength = 1000
  */
 export const maxBodyBytes = 512 * 1024
 
-/** Maximum number of objects, lists and fields in a request body: 512 KiB of them parse slowly. */
+/** Maximum number of fields and items in a request body: 512 KiB of them parse slowly. */
 export const maxBodyParts = 10_000
 
 /** Maximum number of items of one list that are validated. It is larger than `maxUrls`. */

@@ -100,23 +100,26 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   }
 }
 
-const manyParts = `The body has more than ${maxBodyParts} objects, lists and fields`
+const manyParts = `The body has more than ${maxBodyParts} fields and items`
 
-/** Each part takes `JSON.parse` much longer than the text of a string does. */
+/**
+ * Each field or item takes `JSON.parse` much longer than the text of a string does. There is one in
+ * front of each comma, and one behind the last comma.
+ */
 const hasManyParts = (bytes: Buffer): boolean => {
   if (bytes.length <= maxBodyParts) return false
   let [parts, isText] = [0, false]
-  for (let i = 0; i < bytes.length; i++) {
+  for (let i = 0; i < bytes.length && parts <= maxBodyParts; i++) {
     const byte = bytes[i]
     if (byte === code.quote) isText = !isText
     else if (byte === code.backslash) i++
-    else if (!isText && (byte === code.colon || byte === code.openList || byte === code.openObject))
+    else if (!isText && (byte === code.comma || byte === code.openList || byte === code.openObject))
       parts++
   }
   return parts > maxBodyParts
 }
 
-const code = { quote: 0x22, colon: 0x3a, openList: 0x5b, backslash: 0x5c, openObject: 0x7b }
+const code = { quote: 0x22, comma: 0x2c, openList: 0x5b, backslash: 0x5c, openObject: 0x7b }
 
 const shortened = (value: unknown): unknown =>
   Predicate.isReadonlyRecord(value)

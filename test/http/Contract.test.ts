@@ -336,7 +336,7 @@ describe("status 400", () => {
     )
   }
 
-  const manyParts = "The body has more than 10000 objects, lists and fields"
+  const manyParts = "The body has more than 10000 fields and items"
 
   for (const [name, body, message] of [
     ["zero bytes", "", "The body is not valid JSON"],
@@ -348,7 +348,8 @@ describe("status 400", () => {
     ["10,000 open brackets", "[".repeat(10_000), "The body is not valid JSON"],
     ["100,000 open brackets", "[".repeat(100_000), manyParts],
     ["10,001 fields", `{${'"a":0,'.repeat(10_000)}"urls":["example.com"]}`, manyParts],
-    ["10,001 nested lists", `{"more":${"[".repeat(9999)}${"]".repeat(9999)}}`, manyParts],
+    ["10,001 nested lists", `{"more":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, manyParts],
+    ["10,001 URLs", JSON.stringify({ urls: Array(10_001).fill("a.com") }), manyParts],
     ["UTF-16", Buffer.from('{"urls":["example.com"]}', "utf16le"), "The body is not valid JSON"],
     [
       "bytes that are not UTF-8",
