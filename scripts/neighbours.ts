@@ -1,4 +1,7 @@
-/** Attacks of `hostile.ts` by one account, whose cost other accounts or the operator would bear. */
+/**
+ * Attacks of `hostile.ts` by one account, whose cost other accounts or the operator would bear. Keys
+ * are made before the attacks, because the programs that make them take processor time.
+ */
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
@@ -32,11 +35,9 @@ const abandon = (url: string, apiKey: string, urls: ReadonlyArray<string>, after
   })
 
 /** The vendor's rows are counted while requests end that nobody waits for. */
-export const hangUps = (world: World): Attack => ({
+export const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Attack => ({
   name: "clients that hang up after a whole request",
   run: async (until) => {
-    const credits = 5000
-    const apiKey = world.keyOf("leaver", credits)
     let rows = 0
     const slow: Reply = (pages, _response, answer) => {
       rows += pages.filter((page) => page.includes("left-")).length
@@ -69,11 +70,15 @@ const fails = (status: number): Reply => {
 }
 
 /** A vendor that fails each call with a poisoned page must not fail the pages of other accounts. */
-export const poison = (world: World, name: string, failure: Reply): Attack => ({
+export const poison = (
+  world: World,
+  name: string,
+  failure: Reply,
+  attacker = world.keyOf(`poisoner-${randomUUID()}`, 1_000_000),
+  neighbour = world.keyOf(`neighbour-${randomUUID()}`, 1_000_000),
+): Attack => ({
   name: `targets for which the vendor ${name}`,
   run: async (until) => {
-    const attacker = world.keyOf(`poisoner-${randomUUID()}`, 1_000_000)
-    const neighbour = world.keyOf(`neighbour-${randomUUID()}`, 1_000_000)
     const reply: Reply = (pages, response, answer) =>
       pages.some((page) => page.startsWith("poison-"))
         ? failure(pages, response, answer)
@@ -132,10 +137,9 @@ export const silentCollector = (world: World): Attack => ({
   },
 })
 
-export const stalledBodies = (world: World): Attack => ({
+export const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)): Attack => ({
   name: "600 bodies of one account that stall",
   run: async (until) => {
-    const apiKey = world.keyOf("staller", 0)
     const head = `POST ${batchPath} HTTP/1.1\r\nhost: a\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${maxBodyBytes}\r\n\r\n`
     const sockets = Array.from({ length: 600 }, () => {
       const socket = connect({ port: world.port, host: "127.0.0.1" })
@@ -150,10 +154,9 @@ export const stalledBodies = (world: World): Attack => ({
   },
 })
 
-export const longPages = (world: World): Attack => ({
+export const longPages = (world: World, apiKey = world.keyOf("hoarder", 1_000_000)): Attack => ({
   name: "pages of 1,000 characters in the cache",
   run: async (until) => {
-    const apiKey = world.keyOf("hoarder", 1_000_000)
     let pages = 0
     await world.repeat(4, until, async () => {
       if (pages >= 25_000) return sleep(100)
