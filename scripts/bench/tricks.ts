@@ -88,7 +88,7 @@ export const tricks: ReadonlyArray<Trick> = [
   {
     name: "pooled ids",
     workloads: ["named1", "expressOff"],
-    edit: { module: "src/http/Call.ts", piece: /uuid\(fromPool\)/, plain: "uuid()" },
+    edit: { module: "src/text/uniqueId.ts", piece: /uuid\(fromPool\)/, plain: "uuid()" },
   },
   {
     name: "rows as cells",

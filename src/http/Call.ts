@@ -1,15 +1,14 @@
 /** A request in progress, and the one way to answer it, which measures, logs and traces it. */
-import { randomFillSync } from "node:crypto"
 import type { ServerResponse } from "node:http"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { v7 as uuid } from "uuid"
 import type { AccountKey } from "../ApiKeys.ts"
 import type { Batch, UrlList } from "../Batch.ts"
 import type { Report } from "../Report.ts"
 import { RequestId } from "../RequestId.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
+import { uniqueId } from "../text/uniqueId.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Decoded } from "./Body.ts"
 import type { Request } from "./Request.ts"
@@ -114,21 +113,4 @@ export const mergeNames = (list: string | undefined, more: string) => {
   return [...byName.values()].join(", ")
 }
 
-/** Makes a unique id (UUID v7). Later ids sort after earlier ones, which suits database indexes. */
-const uniqueRequestId = (): RequestId => RequestId.make(uuid(fromPool), { disableValidation: true })
-
-// Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
-// one id.
-const pool = new Uint8Array(16 * 256)
-let used = pool.length
-
-const fromPool = {
-  rng: () => {
-    if (used === pool.length) {
-      randomFillSync(pool)
-      used = 0
-    }
-    used += 16
-    return pool.subarray(used - 16, used)
-  },
-}
+const uniqueRequestId = () => RequestId.make(uniqueId(), { disableValidation: true })

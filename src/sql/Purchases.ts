@@ -2,7 +2,6 @@
  * The purchases in SQL. Each process opens and closes its calls in shared commits. A commit locks
  * the rows of its vendors first, so the sums of a month stand still while a ceiling is checked.
  */
-import { v7 as uuid } from "uuid"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -11,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import { uniqueId } from "../text/uniqueId.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import {
   type CeilingReached,
@@ -90,7 +90,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
 
 const commandOf = (request: PurchaseRequest): Opening => ({
   kind: "open",
-  id: uuid(),
+  id: uniqueId(),
   request,
   isAbandoned: false,
   answer: undefined,
