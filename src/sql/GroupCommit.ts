@@ -7,6 +7,7 @@ import { setImmediate } from "node:timers"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,8 +22,9 @@ import { ReconnectLimit, retryAfterDisconnection } from "./retry.ts"
 
 const batchSize = 512
 
-/** Maximum number of turns of the event loop that a commit waits for more commands. */
+/** How long a commit waits for more commands, in turns of the event loop and in milliseconds. */
 const maxTurns = 16
+const maxWaitMs = 15
 
 /** Interval at which the queue looks for commands whose `limit` has passed. */
 const checkInterval = Duration.millis(250)
@@ -80,6 +82,7 @@ export const make = <Command, E>(
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const nextTurn = yield* NextTurn
+    const clock = yield* Effect.clock
     const { limit } = yield* ReconnectLimit
     const state: State<Command> = {
       waiting: [],
@@ -89,7 +92,7 @@ export const make = <Command, E>(
       hasLimits: yield* Effect.makeLatch(false),
     }
     const step = state.hasWork.await.pipe(
-      Effect.zipRight(gathered(state, nextTurn)),
+      Effect.zipRight(gathered(state, nextTurn, clock)),
       Effect.zipRight(Effect.suspend(() => commitBatch(commit, take(state)))),
       Effect.zipRight(
         Effect.sync(() => {
@@ -151,14 +154,20 @@ export const inTransaction =
     )
 
 // Waits until a turn of the event loop adds no command to the queue, the queue holds a full batch,
-// or `maxTurns` turns have passed.
-const gathered = <Command>(state: State<Command>, { run: inNextTurn }: NextTurn["Type"]) =>
+// or the wait takes too long: under load, a turn may take some milliseconds.
+const gathered = <Command>(
+  state: State<Command>,
+  { run: inNextTurn }: NextTurn["Type"],
+  clock: Clock.Clock,
+) =>
   Effect.async<void>((resume) => {
     let [turns, seen] = [0, 0]
+    const startedAt = MonotonicClock.unsafeNow(clock)
     const turn = () => {
       const { length } = state.waiting
       const isGrowing = length > seen && length < batchSize && turns++ < maxTurns
-      if (!isGrowing) return resume(Effect.void)
+      const isLate = MonotonicClock.unsafeNow(clock) - startedAt >= maxWaitMs
+      if (!isGrowing || isLate) return resume(Effect.void)
       seen = length
       inNextTurn(turn)
     }

@@ -103,6 +103,30 @@ describe("the ledger commands that share a commit", () => {
     }),
   )
 
+  it.scoped("ledger commands that keep arriving wait at most 15 ms for each other", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const testClock = yield* Effect.clock
+      let nanos = 0n
+      const clock = { ...testClock, unsafeCurrentTimeNanos: () => nanos }
+      const turns: Array<() => void> = []
+      const queue = yield* GroupCommit.make(commit).pipe(
+        Effect.withClock(clock),
+        Effect.provideService(GroupCommit.NextTurn, { run: (turn) => void turns.push(turn) }),
+      )
+      queue.submit(0, () => {})
+      yield* turnOfTheLoop
+      for (const command of [1, 2, 3, 4]) {
+        assert.deepStrictEqual(commits, [])
+        queue.submit(command, () => {})
+        nanos += 4_000_000n
+        turns.shift()?.()
+        yield* turnOfTheLoop
+      }
+      assert.deepStrictEqual(commits, [[0, 1, 2, 3, 4]])
+    }),
+  )
+
   it.scoped("many queued ledger commands are split into several commits, in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
