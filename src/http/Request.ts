@@ -8,7 +8,8 @@ export class Request extends IncomingMessage {
   get body(): Buffer | undefined {
     const length = Number(this.headers["content-length"])
     if (this.arrived === undefined && this.readableLength === length) {
-      const bytes: unknown = this.read()
+      // Without a size, Deno gives only the first of two chunks.
+      const bytes: unknown = this.read(length)
       this.arrived = Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0)
     }
     return this.arrived

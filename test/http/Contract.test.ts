@@ -336,6 +336,16 @@ describe("status 400", () => {
     )
   }
 
+  for (const kilobytes of [50, 80, 120, 500]) {
+    it.scopedLive(`a valid request body of ${kilobytes} kB gets 200`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        const answer = yield* post('{"urls":["example.com"]}'.padEnd(kilobytes * 1000))
+        assert.strictEqual(answer.status, 200, answer.text)
+      }),
+    )
+  }
+
   const manyParts = "The body has more than 10000 fields and items"
 
   for (const [name, body, message] of [
