@@ -28,7 +28,8 @@ const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Sc
     let commits = 0
     const service = yield* start(mode, {
       database: client,
-      timeout: "100 millis",
+      // Long enough to open a connection to PostgreSQL on a busy machine.
+      timeout: "400 millis",
       provider: knowing(
         (page) => (page.startsWith("known") ? checked() : undefined),
         (targets) =>
