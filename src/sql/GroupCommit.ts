@@ -165,9 +165,12 @@ const gathered = <Command>(
     const startedAt = MonotonicClock.unsafeNow(clock)
     const turn = () => {
       const { length } = state.waiting
-      const isGrowing = length > seen && length < batchSize && turns++ < maxTurns
-      const isLate = MonotonicClock.unsafeNow(clock) - startedAt >= maxWaitMs
-      if (!isGrowing || isLate) return resume(Effect.void)
+      const mayWait =
+        length > seen &&
+        length < batchSize &&
+        turns++ < maxTurns &&
+        MonotonicClock.unsafeNow(clock) - startedAt < maxWaitMs
+      if (!mayWait) return resume(Effect.void)
       seen = length
       inNextTurn(turn)
     }
