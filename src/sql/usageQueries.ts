@@ -44,13 +44,18 @@ const sums = ["checks", "credits", "known", "invalid_url", "provider_error", "se
   .map((column) => `CAST(SUM(${column}) AS BIGINT) AS ${column}`)
   .join(", ")
 
-/** Returns the sums that a question asks for; those by day newest first. */
-export const makeUsage = (sql: SqlClient.SqlClient) => (question: Usage.Question) => {
-  // Behind a LIMIT, PostgreSQL starts no parallel workers. Their start takes longer than they save.
-  const withoutWorkers = sql.onDialectOrElse({
+/**
+ * Behind a LIMIT, PostgreSQL reads a table without parallel workers, whose start takes longer than
+ * they save.
+ */
+const withoutWorkers = (sql: SqlClient.SqlClient) =>
+  sql.onDialectOrElse({
     sqlite: () => sql``,
     orElse: () => sql`LIMIT ${Number.MAX_SAFE_INTEGER}`,
   })
+
+/** Returns the sums that a question asks for; those by day newest first. */
+export const makeUsage = (sql: SqlClient.SqlClient) => (question: Usage.Question) => {
   const { account, by, limit = Number.MAX_SAFE_INTEGER } = question
   const [first, last] = Usage.daysOf(question)
   // A report of all days reads the whole table, which is faster without the index of the days.
@@ -64,7 +69,7 @@ export const makeUsage = (sql: SqlClient.SqlClient) => (question: Usage.Question
     Result: Row,
     execute: () => sql`
       SELECT ${sql.literal(grouped(by))}, ${sql.literal(sums)}
-      FROM (SELECT * FROM usage WHERE ${sql.and(conditions)} ${withoutWorkers}) AS usage
+      FROM (SELECT * FROM usage WHERE ${sql.and(conditions)} ${withoutWorkers(sql)}) AS usage
       GROUP BY ${sql.literal(groups[by].columns.map((name) => `usage.${name}`).join(", "))}
       ORDER BY ${sql.literal(groups[by].order)} LIMIT ${limit}`,
   })().pipe(
