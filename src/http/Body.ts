@@ -103,8 +103,8 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
 const manyParts = `The body has more than ${maxBodyParts} fields and items`
 
 /**
- * Each field or item takes `JSON.parse` much longer than the text of a string does. There is one in
- * front of each comma, and one behind the last comma.
+ * Each field or item takes `JSON.parse` much longer than the text of a string does. The first one of
+ * an object or a list follows its bracket, and each further one a comma.
  */
 const hasManyParts = (bytes: Buffer): boolean => {
   if (bytes.length <= maxBodyParts) return false

@@ -1,7 +1,10 @@
 import { randomFillSync } from "node:crypto"
 import { v7 as uuid } from "uuid"
 
-/** Makes a unique id (UUID v7). Later ids sort after earlier ones, which suits database indexes. */
+/**
+ * Makes a unique id (UUID v7), for what each request needs. Later ids sort after earlier ones, which
+ * suits database indexes. Where few are made, `uuid` alone will do.
+ */
 export const uniqueId = (): string => uuid(fromPool)
 
 // Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
