@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import { Outcome } from "../../src/Metrics.ts"
+import { checkedFrom, Outcome } from "../../src/Metrics.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import { prospectsOf } from "../../src/MetricsProvider.ts"
 import * as Cached from "../../src/providers/Cached.ts"
@@ -46,8 +46,8 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
 const asBought = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.map((outcome): Outcome => {
     if (outcome._tag === "Failed") return outcome
-    const { fetchedAt: _, provider: __, source: ___, ...bought } = outcome
-    return bought
+    const { index, metrics, of } = outcome
+    return checkedFrom(metrics, { index, of })
   })
 
 const storeWith = (method: Effect.Effect<never>) =>
