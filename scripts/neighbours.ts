@@ -79,10 +79,12 @@ export const poison = (
 ): Attack => ({
   name: `targets for which the vendor ${name}`,
   run: async (until) => {
-    const reply: Reply = (pages, response, answer) =>
-      pages.some((page) => page.startsWith("poison-"))
-        ? failure(pages, response, answer)
-        : setTimeout(answer, 20)
+    let poisoned = 0
+    const reply: Reply = (urls, response, answer) => {
+      if (!urls.some((url) => url.includes("//poison-"))) return void setTimeout(answer, 20)
+      poisoned++
+      failure(urls, response, answer)
+    }
     return world.whileVendor(reply, async () => {
       let [asked, served] = [0, 0]
       const attack = world.repeat(8, until, () =>
@@ -98,9 +100,10 @@ export const poison = (
         await sleep(50)
       })
       const count = await attack
+      assert(poisoned > 0, "the vendor failed no call")
       const share = (served / asked) * 100
       assert(share >= 95, `${served} of ${asked} targets of another account were served`)
-      return `${count} requests; ${share.toFixed(1)} % of ${asked} targets of another account served`
+      return `${count} requests, ${poisoned} failed calls; ${share.toFixed(1)} % of ${asked} targets of another account served`
     })
   },
 })
