@@ -129,10 +129,25 @@ const dispatching = Effect.fnUntraced(function* (
     })
   const send = Sending.make(inner, { ...options, tickets, putBackLater })
 
+  // When all calls in flight are stuck, there is room for a spare call. Otherwise, one account whose
+  // calls the vendor does not answer would shut out all others.
+  let isWatching = false
+  const watch = () => {
+    if (isWatching || limit.hasRoom || !limit.hasSpareRoom) return
+    isWatching = true
+    const at = tickets.latestCall + limit.stuckMs
+    alarms.set(at, () => {
+      isWatching = false
+      if (tickets.latestCall + limit.stuckMs > at) watch()
+      else if (limit.hasSpareRoom) hasRoom.unsafeOpen()
+    })
+  }
+
   const limitChanged = () => {
     meters.callsInFlight(limit.inFlight, limit.calls)
     if (limit.hasRoom) hasRoom.unsafeOpen()
     else hasRoom.unsafeClose()
+    watch()
   }
   limitChanged()
 
@@ -144,10 +159,11 @@ const dispatching = Effect.fnUntraced(function* (
     // Take targets from the queue only when a call can be sent, so that targets that arrive during
     // the wait are sent in the same call.
     yield* hasRoom.await
-    const { end, items, owners } = tickets.take(batchSize, yield* MonotonicClock.now)
+    const now = yield* MonotonicClock.now
+    const { end, items, owners } = tickets.take(batchSize, now, !limit.hasRoom)
     queueChanged()
     if (!Arr.isNonEmptyReadonlyArray(items)) {
-      // All accounts in the queue are apart and busy. The end of a call opens this latch again.
+      // All accounts in the queue have to wait. A change of the queue opens this latch again.
       hasWork.unsafeClose()
       return
     }

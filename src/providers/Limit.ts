@@ -24,9 +24,14 @@ const helpful = 0.85
 const calmMs = 30_000
 const calmAnswers = 100
 
+/** A call that lasts longer than this time, and than this multiple of the median, is stuck. */
+const stuckMs = 1000
+const stuckFactor = 3
+
 /** All times are milliseconds of the monotonic clock. */
 export class Limit {
   private readonly max: number
+  private readonly maxWithSpare: number
   private limit: number
   private taken = 0
   /** Until the limit is lowered for the first time, it grows by half in each round of calls. */
@@ -46,9 +51,10 @@ export class Limit {
   private answersSince = 0
   private refusalsLeft = Number.POSITIVE_INFINITY
 
-  /** `max` is the upper limit. */
+  /** `max` is the upper limit. If it is above the first limit, its last call is always a spare one. */
   constructor(max: number) {
-    this.max = max
+    this.maxWithSpare = max
+    this.max = max > initial ? max - 1 : max
     this.limit = Math.min(initial, max)
   }
 
@@ -63,6 +69,17 @@ export class Limit {
 
   get hasRoom(): boolean {
     return this.taken < this.calls
+  }
+
+  /** One call more, which may begin when all calls in flight are stuck. */
+  get hasSpareRoom(): boolean {
+    return this.taken < Math.min(Math.floor(this.limit) + 1, this.maxWithSpare, this.refusalsLeft)
+  }
+
+  /** After this time a call is stuck. */
+  get stuckMs(): number {
+    const { lowestMedian } = this
+    return Number.isFinite(lowestMedian) ? Math.max(stuckMs, stuckFactor * lowestMedian) : stuckMs
   }
 
   take(): void {

@@ -40,6 +40,12 @@ export interface WaitingLookup {
   readonly end: () => void
 }
 
+/** A call in flight, and when it began. */
+interface Call {
+  readonly owners: ReadonlySet<string>
+  readonly at: number
+}
+
 interface Options {
   /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
   readonly lineCapacity: number
@@ -51,8 +57,8 @@ interface Options {
 export class Tickets {
   private readonly byPage = new Map<string, Ticket>()
   private readonly queue: FairQueue<Ticket>
-  /** Accounts apart that have a call in flight. */
-  private readonly busy = new Set<string>()
+  /** The calls in flight. */
+  private readonly calls = new Set<Call>()
   private readonly options: Options
   private isClosed = false
 
@@ -102,20 +108,30 @@ export class Tickets {
     }
   }
 
+  /** When the latest of the calls in flight began. */
+  get latestCall(): number {
+    return Math.max(...Array.from(this.calls, ({ at }) => at))
+  }
+
   /**
    * Takes the tickets of the next call. An account apart has one call in flight, so that its slow
-   * failures leave the other calls to others. Call `end` when the call has ended.
+   * failures leave the other calls to others. A spare call is only for accounts that have no call
+   * in flight. Call `end` when the call has ended.
    */
-  take(count: number, now: number): Taken<Ticket> & { readonly end: () => void } {
+  take(count: number, now: number, isSpare = false): Taken<Ticket> & { readonly end: () => void } {
     const { blame } = this.options
+    const hasCall = (owner: string) => {
+      for (const { owners } of this.calls) if (owners.has(owner)) return true
+      return false
+    }
     const taken = this.queue.take(count, {
       isApart: (owner) => blame.isApart(owner, now),
-      isBusy: (owner) => this.busy.has(owner),
+      isBusy: (owner) => (isSpare || blame.isApart(owner, now)) && hasCall(owner),
     })
     for (const ticket of taken.items) ticket.isSent = true
-    const apart = Array.from(taken.owners).filter((owner) => blame.isApart(owner, now))
-    apart.forEach((owner) => this.busy.add(owner))
-    return { ...taken, end: () => apart.forEach((owner) => this.busy.delete(owner)) }
+    const call = { owners: taken.owners, at: now }
+    if (taken.items.length > 0) this.calls.add(call)
+    return { ...taken, end: () => this.calls.delete(call) }
   }
 
   /** Puts tickets into the queue again. Forgets those that no request waits for. */

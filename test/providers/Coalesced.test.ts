@@ -259,6 +259,35 @@ describe("fairness between accounts", () => {
   )
 
   it.scoped(
+    "an account whose calls the vendor does not answer leaves a spare call to other accounts",
+    () =>
+      Effect.gen(function* () {
+        const { provider, vendor } = yield* setUp({ batchSize: 2, limit: new Limit(5) })
+        vendor.always((asked) =>
+          asked.some(({ page }) => page.startsWith("stuck"))
+            ? ScriptedVendor.hang(asked)
+            : right(asked),
+        )
+        const ask = (account: string, prefix: string, count: number) =>
+          Effect.fork(provider.lookup(targets(...pages(prefix, count))).pipe(on(account)))
+        yield* ask("a", "stuck", 20)
+        yield* TestClock.adjust("500 millis")
+        const early = yield* ask("b", "early", 1)
+        yield* TestClock.adjust("400 millis")
+        assert.lengthOf(vendor.calls, 4)
+        yield* TestClock.adjust("200 millis")
+        assert.deepStrictEqual(tags(yield* early), ["ok"])
+        const late = yield* ask("c", "late", 4)
+        yield* TestClock.adjust("10 millis")
+        assert.deepStrictEqual(tags(yield* late), ["ok", "ok", "ok", "ok"])
+        assert.deepStrictEqual(vendor.calls.slice(4).flat(), [
+          ...pages("early", 1),
+          ...pages("late", 4),
+        ])
+      }),
+  )
+
+  it.scoped(
     "targets beyond an account's queue capacity fail, and other accounts are unaffected",
     () =>
       Effect.gen(function* () {

@@ -67,12 +67,12 @@ const workers =
     120 * Math.max(1, serving / count)
 
 describe("the limit of concurrent calls", () => {
-  it("starts at 4 or the upper limit, and reaches the upper limit within 2 s at a level latency", () => {
+  it("starts at 4 or the upper limit, and reaches all but the spare call within 2 s at a level latency", () => {
     assert.strictEqual(new Limit(32).calls, 4)
     assert.strictEqual(new Limit(2).calls, 2)
     const limit = new Limit(32)
     load(limit, constant).run(2000)
-    assert.strictEqual(limit.calls, 32)
+    assert.strictEqual(limit.calls, 31)
   })
 
   it("does not grow while the calls do not use it up", () => {
@@ -145,7 +145,7 @@ describe("the limit of concurrent calls", () => {
     vendor.run(20_000)
     vendor.idle(86_400_000)
     vendor.run(60_000)
-    assert.strictEqual(limit.calls, 32)
+    assert.strictEqual(limit.calls, 31)
   })
 
   it("stays below the refusals that the vendor still tolerates, and never below 1", () => {
@@ -156,6 +156,25 @@ describe("the limit of concurrent calls", () => {
     limit.tolerate(-3)
     assert.strictEqual(limit.calls, 1)
     limit.tolerate(50)
-    assert.strictEqual(limit.calls, 32)
+    assert.strictEqual(limit.calls, 31)
+  })
+
+  it("has room for one spare call, within the upper limit and the refusals that are tolerated", () => {
+    const spareCalls = (limit: Limit) => {
+      while (limit.hasRoom) limit.take()
+      let spare = 0
+      for (; limit.hasSpareRoom; spare++) limit.take()
+      return spare
+    }
+    assert.strictEqual(spareCalls(new Limit(32)), 1)
+    assert.strictEqual(spareCalls(new Limit(4)), 0)
+    const refused = new Limit(32)
+    refused.tolerate(4)
+    assert.strictEqual(spareCalls(refused), 0)
+    const grown = new Limit(32)
+    load(grown, constant).run(2000)
+    grown.take()
+    assert.strictEqual(spareCalls(grown), 1)
+    assert.strictEqual(grown.inFlight, 32)
   })
 })
