@@ -3,7 +3,10 @@
  * ordinary client sees meanwhile. Fails when the service ends, an answer has the wrong status, or
  * the memory exceeds a limit. Needs Linux.
  *
- *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [PROGRAM [ARGUMENT]…]
+ *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [--elsewhere] [PROGRAM [ARGUMENT]…]
+ *
+ * With `--elsewhere`, the ordinary client asks another service, which nobody attacks: its latency is
+ * then what the attacks cost any program on this machine.
  *
  * The default program is `node dist/authority.cjs`. One process bears all attacks, and most of the
  * memory of one stays with the process until the next.
@@ -12,7 +15,7 @@ import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { Agent, createServer, request, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
@@ -27,6 +30,7 @@ import { BatchResponse } from "../src/contract/Api.ts"
 import { maxBodyBytes } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { rssMb } from "./bench/measure.ts"
+import { heapFlags } from "./heap-flags.ts"
 import * as neighbours from "./neighbours.ts"
 import type { Report } from "./ordinary-client.ts"
 
@@ -35,12 +39,13 @@ const { positionals, values } = parseArgs({
   options: {
     seconds: { type: "string", default: "10" },
     only: { type: "string", default: "" },
+    elsewhere: { type: "boolean", default: false },
   },
 })
 const attackMs = Number(values.seconds) * 1000
 const [program = "", ...programArgs] =
   positionals.length === 0
-    ? [process.execPath, join(import.meta.dirname, "../dist/authority.cjs")]
+    ? [process.execPath, ...heapFlags, join(import.meta.dirname, "../dist/authority.cjs")]
     : positionals.map((word) => (existsSync(word) ? resolve(word) : word))
 
 const maxRssMb = 400
@@ -89,24 +94,25 @@ const env = {
   AUTHORITY_MOZ_TOKEN: "a-token",
   AUTHORITY_MOZ_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
 }
-const authority = (...args: ReadonlyArray<string>) =>
+const runIn = (cwd: string, ...args: ReadonlyArray<string>) =>
   JSON.parse(
     execFileSync(program, [...programArgs, ...args, "--json"], {
-      cwd: folder,
+      cwd,
       env,
       encoding: "utf8",
     }),
   )
-const keyOf = (account: string, credits: number): string => {
-  authority("account", "create", "--credits", String(credits), account)
-  return authority("key", "create", "--account", account).key
+const authority = (...args: ReadonlyArray<string>) => runIn(folder, ...args)
+const keyOf = (account: string, credits: number, cwd = folder): string => {
+  runIn(cwd, "account", "create", "--credits", String(credits), account)
+  return runIn(cwd, "key", "create", "--account", account).key
 }
 const apiKey = keyOf("ordinary", 1_000_000_000)
 const poorKey = keyOf("poor", 0)
 
-const start = async (settings: Readonly<Record<string, string>> = {}) => {
+const start = async (settings: Readonly<Record<string, string>> = {}, cwd = folder) => {
   const service = spawn(program, [...programArgs, "serve", "--json"], {
-    cwd: folder,
+    cwd,
     env: { ...env, ...settings },
     stdio: ["ignore", "pipe", "pipe"],
   })
@@ -372,9 +378,17 @@ const attacks = [
   logWithoutReader,
 ]
 
+/** Starts a service that nobody attacks, with a database of its own. */
+const startElsewhere = async () => {
+  const cwd = join(folder, "elsewhere")
+  mkdirSync(cwd)
+  return { apiKey: keyOf("ordinary", 1_000_000_000, cwd), ...(await start({}, cwd)) }
+}
+const elsewhere = values.elsewhere ? await startElsewhere() : undefined
+
 // The ordinary client runs in its own thread, so that the attacks do not delay it.
 const client = new Worker(join(import.meta.dirname, "ordinary-client.ts"), {
-  workerData: { apiKey, url },
+  workerData: { apiKey: elsewhere?.apiKey ?? apiKey, url: elsewhere?.url ?? url },
 })
 const ordinary = async (): Promise<Report> => {
   client.postMessage("report")
@@ -419,6 +433,7 @@ try {
     ].join("\n"),
   )
   await stop()
+  await elsewhere?.stop()
   vendor.close()
   vendor.closeAllConnections()
   assert.equal(authority("credits", "verify").ok, true)
