@@ -46,28 +46,50 @@ const serviceIsFull = new ServiceUnavailable({
 })
 
 /**
- * Waits for the whole body. A client that hangs up interrupts the fiber. The bytes are copied,
- * because a chunk of one byte can keep the buffer of the socket alive.
+ * Bodies above this size, in bytes, share a few buffers of `maxBodyBytes`, one after the other. If
+ * each of many large bodies got new memory, V8 would collect garbage several times per second.
  */
-export const collect = (
+const largeBytes = 128 * 1024
+const largeBuffers: Array<Buffer> = []
+const maxLargeBuffers = 8
+
+const sizeFor = (needed: number) => (needed > largeBytes ? maxBodyBytes : 2 * needed)
+
+const allocate = (size: number): Buffer =>
+  size === maxBodyBytes
+    ? (largeBuffers.pop() ?? Buffer.allocUnsafeSlow(size))
+    : Buffer.allocUnsafeSlow(size)
+
+const giveBack = (buffer: Buffer) => {
+  const isLarge = buffer.length === maxBodyBytes
+  if (isLarge && largeBuffers.length < maxLargeBuffers) largeBuffers.push(buffer)
+}
+
+/**
+ * Waits for the whole body and decodes it. A client that hangs up interrupts the fiber. `decode` must
+ * not keep the bytes, because other bodies get their buffer later. The bytes are copied, because a
+ * chunk of one byte can keep the buffer of the socket alive.
+ */
+export const collect = <A, E>(
   request: IncomingMessage,
   account: AccountId,
-): Effect.Effect<Buffer, Refusal> =>
+  decode: (bytes: Buffer) => Effect.Effect<A, E>,
+): Effect.Effect<A, E | Refusal> =>
   Effect.async((resume) => {
-    let bytes = Buffer.alloc(0)
+    let bytes: Buffer = Buffer.alloc(0)
     let length = 0
     const onData = (chunk: Buffer) => {
       const needed = length + chunk.length
-      const size = needed > bytes.length ? Math.min(2 * needed, maxBodyBytes) : bytes.length
+      const size = needed > bytes.length ? sizeFor(needed) : bytes.length
       const refusal = refusalOf(account, needed, size - bytes.length)
       if (refusal !== undefined) {
-        stop()
+        giveBack(stop())
         request.pause()
         return resume(Effect.fail(refusal))
       }
       if (size > bytes.length) {
         count(account, size - bytes.length)
-        const larger = Buffer.allocUnsafeSlow(size)
+        const larger = allocate(size)
         bytes.copy(larger)
         bytes = larger
       }
@@ -75,20 +97,27 @@ export const collect = (
       length = needed
     }
     const onEnd = () => {
-      const body = bytes.subarray(0, length)
-      stop()
-      resume(Effect.succeed(body))
+      const buffer = stop()
+      const decoded = Effect.suspend(() => decode(buffer.subarray(0, length)))
+      resume(
+        Effect.ensuring(
+          decoded,
+          Effect.sync(() => giveBack(buffer)),
+        ),
+      )
     }
     // The client hung up, so no answer is needed.
     const onError = () => {
-      stop()
+      giveBack(stop())
       resume(Effect.interrupt)
     }
     const stop = () => {
       request.off("data", onData).off("end", onEnd).off("error", onError)
       count(account, -bytes.length)
+      const buffer = bytes
       bytes = Buffer.alloc(0)
+      return buffer
     }
     request.on("data", onData).on("end", onEnd).on("error", onError)
-    return Effect.sync(stop)
+    return Effect.sync(() => giveBack(stop()))
   })

@@ -38,9 +38,7 @@ export const json = (
   if (!isJson(contentType)) return invalid([Issues.invalidContentType])
   if (Number(length) > maxBodyBytes) return tooLarge
   const { body } = request
-  return body === undefined
-    ? Effect.flatMap(ArrivingBody.collect(request, noAccount), parse)
-    : parse(body)
+  return body === undefined ? ArrivingBody.collect(request, noAccount, parse) : parse(body)
 }
 
 // Bounds the bodies whose request has no account.
@@ -58,7 +56,7 @@ const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decod
     arrived,
     whole: (request, account) =>
       request instanceof Request
-        ? (arrived(request) ?? Effect.flatMap(ArrivingBody.collect(request, account), decode))
+        ? (arrived(request) ?? ArrivingBody.collect(request, account, decode))
         : Effect.dieMessage("not a request of this server"),
   }
 }

@@ -86,3 +86,23 @@ it.scopedLive(
       all.forEach(({ hangUp }) => hangUp())
     }),
 )
+
+it.scopedLive(
+  "large bodies, which share memory one after the other, are answered each with its own URL",
+  () =>
+    Effect.gen(function* () {
+      const { key, send } = yield* start()
+      const ask = (i: number) =>
+        Effect.gen(function* () {
+          const url = `host-${i}.com`
+          const kilobytes = i % 2 === 0 ? 500 : 200
+          const body = `{"urls":["${url}"]}`.padEnd(kilobytes * 1000)
+          const { status, text } = yield* send(batch(key, body))
+          assert.strictEqual(status, 200)
+          assert.include(text, `"successUrls":[{"url":"${url}"`)
+        })
+      const inOrder = Array.from({ length: 12 }, (_, i) => i)
+      yield* Effect.forEach(inOrder, ask)
+      yield* Effect.forEach(inOrder, ask, { concurrency: 6 })
+    }),
+)
