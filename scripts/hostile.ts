@@ -5,10 +5,10 @@
  *
  *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [--elsewhere] [PROGRAM [ARGUMENT]…]
  *
- * With `--elsewhere`, the ordinary client asks another service, which nobody attacks: its latency is
- * then what the attacks cost any program on this machine.
+ * With `--elsewhere`, the ordinary client sends its requests to a second service, which is not
+ * attacked. The table then shows how much the attacks slow down any program on this machine.
  *
- * The default program is `node dist/authority.cjs`. One process bears all attacks, and most of the
+ * The default program is `node dist/authority.cjs`, with the heap flags of `npm start`. One process bears all attacks, and most of the
  * memory of one stays with the process until the next.
  */
 import assert from "node:assert/strict"
@@ -52,13 +52,13 @@ const maxRssMb = 400
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
-/** Gives an answer of the fake Moz API. `answer` gives the correct one. */
+/** Answers a call of the fake Moz API for these URLs. `answer` gives the correct answer. */
 export type Reply = (
-  pages: ReadonlyArray<string>,
+  urls: ReadonlyArray<string>,
   response: ServerResponse,
   answer: () => void,
 ) => void
-const honest: Reply = (_pages, _response, answer) => answer()
+const honest: Reply = (_urls, _response, answer) => answer()
 let reply = honest
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
@@ -69,8 +69,8 @@ const vendor = createServer(async (incoming, response) => {
     site_query: { original_site_query },
     site_metrics: { domain_authority: 50, page_authority: 40, spam_score: 1 },
   }))
-  const pages = queries.map(({ query }) => query)
-  reply(pages, response, () =>
+  const urls = queries.map(({ query }) => query)
+  reply(urls, response, () =>
     response.end(JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site } })),
   )
 })
@@ -308,7 +308,7 @@ const deepAnswers: Attack = {
   name: "a vendor's answers nested 200,000 deep",
   run: async (until) => {
     const count = await whileVendor(
-      (_pages, response) => response.end(deep),
+      (_urls, response) => response.end(deep),
       () =>
         repeat(4, until, async () => {
           const urls = Array.from({ length: 10 }, () => `${randomUUID()}.com`)
@@ -378,7 +378,7 @@ const attacks = [
   logWithoutReader,
 ]
 
-/** Starts a service that nobody attacks, with a database of its own. */
+/** Starts a second service, with its own database. The attacks are not sent to it. */
 const startElsewhere = async () => {
   const cwd = join(folder, "elsewhere")
   mkdirSync(cwd)

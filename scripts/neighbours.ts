@@ -39,8 +39,8 @@ export const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Att
   name: "clients that hang up after a whole request",
   run: async (until) => {
     let rows = 0
-    const slow: Reply = (pages, _response, answer) => {
-      rows += pages.filter((page) => page.includes("left-")).length
+    const slow: Reply = (urls, _response, answer) => {
+      rows += urls.filter((url) => url.includes("left-")).length
       setTimeout(answer, 200)
     }
     return world.whileVendor(slow, async () => {
@@ -66,10 +66,10 @@ const fails = (status: number): Reply => {
     jsonrpc: "2.0",
     error: { code: -32_600, status, message: "It did not work." },
   })
-  return (_pages, response) => response.writeHead(status).end(body)
+  return (_urls, response) => response.writeHead(status).end(body)
 }
 
-/** A vendor that fails each call with a poisoned page must not fail the pages of other accounts. */
+/** A vendor that fails each call with a poisoned URL must not fail the URLs of other accounts. */
 export const poison = (
   world: World,
   name: string,

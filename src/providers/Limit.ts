@@ -25,7 +25,7 @@ const calmMs = 30_000
 const calmAnswers = 100
 
 /** A call that lasts longer than this time, and than this multiple of the median, is stuck. */
-const stuckMs = 1000
+const minStuckMs = 1000
 const stuckFactor = 3
 
 /** All times are milliseconds of the monotonic clock. */
@@ -79,7 +79,8 @@ export class Limit {
   /** After this time a call is stuck. */
   get stuckMs(): number {
     const { lowestMedian } = this
-    return Number.isFinite(lowestMedian) ? Math.max(stuckMs, stuckFactor * lowestMedian) : stuckMs
+    const isKnown = Number.isFinite(lowestMedian)
+    return isKnown ? Math.max(minStuckMs, stuckFactor * lowestMedian) : minStuckMs
   }
 
   take(): void {

@@ -46,8 +46,8 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
 const asBought = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.map((outcome): Outcome => {
     if (outcome._tag === "Failed") return outcome
-    const { index, metrics, of } = outcome
-    return checkedFrom(metrics, { index, of })
+    const { fetchedAt: _, provider: __, source: ___, index, metrics, of, ...bought } = outcome
+    return { ...bought, ...checkedFrom(metrics, { index, of }) }
   })
 
 const storeWith = (method: Effect.Effect<never>) =>
