@@ -208,6 +208,32 @@ describe("an answer that is sent before the request body has arrived", () => {
   }
 
   it.scopedLive(
+    "the answers reach 50 clients at a time that send whole request bodies of 2 MB before they read them",
+    () =>
+      Effect.gen(function* () {
+        const { connections, url } = yield* start()
+        const body = Buffer.alloc(2_000_000, "x")
+        const asking = request(url, {
+          method: "POST",
+          path: "/nothing",
+          headers: { "content-length": body.length },
+          body,
+        })
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => asking),
+          {
+            concurrency: "unbounded",
+          },
+        )
+        assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [404])
+        yield* eventually(
+          "the server has no connection",
+          Effect.map(connections, (count) => count === 0),
+        )
+      }),
+  )
+
+  it.scopedLive(
     "a request that follows a refused body on a connection is not served and not charged",
     () =>
       Effect.gen(function* () {
