@@ -34,7 +34,7 @@ export class Limit {
   private readonly maxWithSpare: number
   private limit: number
   private taken = 0
-  /** Until the limit is lowered for the first time, it grows by half in each round of calls. */
+  /** Until the limit is lowered for the first time, it doubles in each round of calls, as in TCP. */
   private isStarting = true
   /** Calls that started until this time say nothing about the present limit. */
   private loweredAt = Number.NEGATIVE_INFINITY
@@ -140,7 +140,7 @@ export class Limit {
   private grow(now: number): void {
     const isCalm = this.answersSince >= calmAnswers && now - this.throttledAt >= calmMs
     const max = isCalm ? this.max : Math.min(this.max, this.ceiling)
-    this.limit = Math.min(max, this.limit + (this.isStarting ? 1 / 2 : 1 / this.limit))
+    this.limit = Math.min(max, this.limit + (this.isStarting ? 1 : 1 / this.limit))
   }
 
   private lower(limit: number, now: number): void {
