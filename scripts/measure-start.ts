@@ -3,7 +3,7 @@
  * and the time from the start of a bare `node:http` server to its first answer. The two programs
  * are measured in turn, so that other load slows both of them. Also measures the idle memory of the
  * executable and the duration of `--help`. Fails when the ratio of the two times exceeds
- * `--first-answer` (default: 2.5), or the idle memory exceeds `--idle-mib` (default: 120 MiB).
+ * `--first-answer` (default: 6), or the idle memory exceeds `--idle-mib` (default: 120 MiB).
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
@@ -17,7 +17,7 @@ import { firstAnswer, kill } from "./support/first-answer.ts"
 const turns = 11
 const { values } = parseArgs({
   options: {
-    "first-answer": { type: "string", default: "2.5" },
+    "first-answer": { type: "string", default: "6" },
     "idle-mib": { type: "string", default: "120" },
   },
 })
