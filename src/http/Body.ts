@@ -11,7 +11,7 @@ import * as Batch from "../Batch.ts"
 import { BatchRequest } from "../contract/Api.ts"
 import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes, maxBodyParts, maxJudgedItems } from "../contract/Limits.ts"
+import { maxBodyBytes, maxBodyParts, maxJudgedItems, maxUrls } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as ArrivingBody from "./ArrivingBody.ts"
 import { Request } from "./Request.ts"
@@ -98,7 +98,7 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   }
 }
 
-const manyParts = `The body has more than ${maxBodyParts} fields and items`
+const manyParts = `The body has more than ${maxBodyParts} fields and items; send at most ${maxUrls} URLs`
 
 /**
  * Each field or item takes `JSON.parse` much longer than the text of a string does. The first one of

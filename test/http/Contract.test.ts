@@ -346,7 +346,7 @@ describe("status 400", () => {
     )
   }
 
-  const manyParts = "The body has more than 10000 fields and items"
+  const manyParts = "The body has more than 10000 fields and items; send at most 50 URLs"
 
   for (const [name, body, message] of [
     ["zero bytes", "", "The body is not valid JSON"],
