@@ -88,7 +88,6 @@ const whileVendor = async <A>(other: Reply, act: () => Promise<A>) => {
 
 const env = {
   AUTHORITY_PORT: "0",
-  AUTHORITY_LOG_LEVEL: "debug",
   AUTHORITY_MAX_CONNECTIONS: String(maxConnections),
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token",
@@ -140,13 +139,14 @@ interface Answer {
   readonly body: string
 }
 
-const send = (body: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
+const send = (
+  body: string,
+  headers: Readonly<Record<string, string>>,
+  to: string = url,
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
-    const asking = request({
+    const asking = request(to + batchPath, {
       agent,
-      port,
-      host: "127.0.0.1",
-      path: batchPath,
       method: "POST",
       headers: { "content-type": "application/json", ...headers },
     })
@@ -181,6 +181,19 @@ const repeat = async (clients: number, until: number, act: () => Promise<void>) 
   }
   await Promise.all(Array.from({ length: clients }, client))
   return count
+}
+
+/** Runs `act`, and fails when a service takes too much memory meanwhile. Returns what it took. */
+const boundingMemory = async <A>(pid: number, act: () => Promise<A>) => {
+  let peakMb = 0
+  const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
+  try {
+    const result = await act()
+    assert(peakMb < maxRssMb, `the service had ${peakMb.toFixed(0)} MB`)
+    return { result, peakMb: peakMb.toFixed(0) }
+  } finally {
+    clearInterval(sampling)
+  }
 }
 
 export interface Attack {
@@ -328,13 +341,22 @@ const deepAnswers: Attack = {
 const logWithoutReader: Attack = {
   name: "a log without a reader",
   run: async (until) => {
-    service.stdout.destroy()
-    service.stderr.destroy()
-    const count = await repeat(8, until, async () => {
-      const { body, status } = await send(`{"urls":["localhost"]}`, { "x-api-key": apiKey })
-      assert.equal(status, 200, body)
-    })
-    return `${count} requests`
+    // A service of its own, because a service logs each request at this level only.
+    const logging = await start({ AUTHORITY_LOG_LEVEL: "debug" })
+    logging.service.stdout.destroy()
+    logging.service.stderr.destroy()
+    try {
+      const { peakMb, result } = await boundingMemory(logging.pid, () =>
+        repeat(8, until, async () => {
+          const headers = { "x-api-key": apiKey }
+          const { body, status } = await send(`{"urls":["localhost"]}`, headers, logging.url)
+          assert.equal(status, 200, body)
+        }),
+      )
+      return `${result} requests, the logging service had at most ${peakMb} MB`
+    } finally {
+      await logging.stop()
+    }
   },
 }
 
@@ -346,8 +368,7 @@ const decodeBalance = Schema.decodeUnknownSync(
 const world = {
   url,
   port,
-  maxRssMb,
-  rssMb,
+  boundingMemory,
   keyOf,
   send,
   repeat,
@@ -374,7 +395,6 @@ const attacks = [
   endlessBodies,
   freeWrites,
   deepAnswers,
-  // `logWithoutReader` must be the last attack, because it breaks the service's log output.
   logWithoutReader,
 ]
 
