@@ -61,6 +61,8 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) => page.getByRole("link", { name: "Administration" }).click())
         yield* act((page) => signIn(page, "wrong"))
         yield* act((page) => page.getByText("The token is wrong.").waitFor())
+        const token = yield* act((page) => page.locator("input:focus").inputValue())
+        assert.strictEqual(token, "wrong")
         yield* examine("wrong token")
         yield* act((page) => signIn(page, adminToken))
         yield* act((page) => page.getByRole("heading", { name: "Accounts" }).waitFor())

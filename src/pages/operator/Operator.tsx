@@ -73,7 +73,7 @@ const Desk = () => (
       <button type="button" disabled={isBusy.value} onClick={() => void act(refresh)}>
         Refresh
       </button>
-      <button type="button" class="quiet" onClick={signOut}>
+      <button type="button" class="quiet" disabled={isBusy.value} onClick={signOut}>
         Sign out
       </button>
     </div>

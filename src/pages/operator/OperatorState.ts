@@ -35,13 +35,12 @@ const dayMs = 86_400_000
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10)
 
 /** Runs an act, and shows why it was refused. A wrong token signs out. */
-export const act = async (run: (api: AdminApi) => Promise<void>) => {
-  const { value } = api
-  if (value === undefined || isBusy.value) return false
+export const act = async (run: (api: AdminApi) => Promise<void>, caller = api.value) => {
+  if (caller === undefined || isBusy.value) return false
   isBusy.value = true
   problem.value = undefined
   try {
-    await run(value)
+    await run(caller)
     return true
   } catch (error) {
     if (!(error instanceof Refused)) throw error
@@ -53,10 +52,11 @@ export const act = async (run: (api: AdminApi) => Promise<void>) => {
   }
 }
 
-export const signIn = async (token: string) => {
-  api.value = adminApi(token)
-  if (!(await act(refresh))) api.value = undefined
-}
+export const signIn = (token: string) =>
+  act(async (made) => {
+    await refresh(made)
+    api.value = made
+  }, adminApi(token))
 
 export const signOut = () =>
   batch(() => {
