@@ -110,7 +110,7 @@ export const keyDetail = {
 
 /**
  * Appends a line when the change fails with a typed error, if the program has an audit log. The line
- * has the error's message.
+ * has the error's message. Nothing was done, so the line does not use up an idempotency key.
  */
 export const refused =
   (action: string, subject: string) =>
@@ -122,7 +122,12 @@ export const refused =
         Effect.serviceOption(AuditLog),
         Option.match({
           onNone: () => Effect.void,
-          onSome: ({ append }) => append({ action, subject, detail: { refused: message } }),
+          onSome: ({ append }) =>
+            Effect.provideService(
+              append({ action, subject, detail: { refused: message } }),
+              CurrentRequest,
+              undefined,
+            ),
         }),
       ),
     )

@@ -36,10 +36,10 @@ export const once = <A, E, R>(action: string, change: Effect.Effect<A, E, R>) =>
     return yield* change.pipe(
       Effect.provideService(CurrentRequest, current),
       Effect.map(doneNow),
-      // A request with the same key may have done the act meanwhile.
-      Effect.catchAllDefect((defect) =>
+      // A request with the same key may have done the act meanwhile, so that this one was refused.
+      Effect.catchAllCause((cause) =>
         Effect.flatMap(former, ({ act }) =>
-          act === undefined ? Effect.die(defect) : Effect.succeed(doneBefore(act)),
+          act === undefined ? Effect.failCause(cause) : Effect.succeed(doneBefore(act)),
         ),
       ),
     )

@@ -455,9 +455,37 @@ for (const [store, layer] of stores) {
         }),
     )
 
+    it.scopedLive("a refused act is refused again under its idempotency key", () =>
+      Effect.gen(function* () {
+        const { ask, keyId } = yield* running({ credits: 10 })
+        yield* ask(`/v1/keys/${keyId}`, { method: "DELETE" })
+        for (const [path, body, status] of [
+          ["/v1/accounts", { name: "acme" }, 409],
+          ["/v1/accounts/acme/credits", { amount: -1000, note: "too many" }, 409],
+          [`/v1/keys/${keyId}/rotate`, { grace: "1h" }, 404],
+        ] as const) {
+          const again = ask(path, {
+            method: "POST",
+            body,
+            headers: { "idempotency-key": `"${path}"` },
+          })
+          for (const answer of [yield* again, yield* again]) {
+            assert.strictEqual(answer.status, status, `${path}: ${JSON.stringify(answer.body)}`)
+          }
+        }
+        // Nothing was done under the key, so it can be used for a request that succeeds.
+        const done = yield* ask("/v1/accounts/acme/credits", {
+          method: "POST",
+          body: { amount: -10, note: "all" },
+          headers: { "idempotency-key": '"/v1/accounts/acme/credits"' },
+        })
+        assert.strictEqual(done.status, 200)
+      }),
+    )
+
     it.scopedLive("concurrent requests with one idempotency key do one act", () =>
       Effect.gen(function* () {
-        const { ask } = yield* running({ credits: 10 })
+        const { ask, keyId } = yield* running({ credits: 10 })
         const grant = ask("/v1/accounts/acme/credits", {
           method: "POST",
           body: { amount: 5 },
@@ -472,6 +500,24 @@ for (const [store, layer] of stores) {
         assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [200])
         const { body } = yield* ask("/v1/accounts/acme")
         assert.strictEqual(body.data.account.granted, 15)
+        // Only the first one of these can succeed: the others wait for it, and would be refused.
+        for (const [path, body, status] of [
+          ["/v1/accounts/acme/credits", { amount: -15, note: "all" }, 200],
+          ["/v1/accounts", { name: "beta" }, 201],
+          [`/v1/keys/${keyId}/rotate`, { grace: "0s" }, 201],
+        ] as const) {
+          const act = ask(path, {
+            method: "POST",
+            body,
+            headers: { "idempotency-key": `"${path}"` },
+          })
+          const all = yield* Effect.all(
+            Array.from({ length: 8 }, () => act),
+            { concurrency: "unbounded" },
+          )
+          const statuses = all.map((answer) => answer.status).sort((a, b) => b - a)
+          assert.deepStrictEqual(statuses, [status, ...new Array<number>(7).fill(200)], path)
+        }
       }),
     )
 
