@@ -28,7 +28,7 @@ import * as HoldExpiry from "./HoldExpiry.ts"
 import * as LedgerCommit from "./LedgerCommit.ts"
 import { makeQueries, type Queries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
-import { retryAfterDisconnection } from "./retry.ts"
+import { makeRetryAfterDisconnection, type RetryAfterDisconnection } from "./retry.ts"
 import * as SharedCommits from "./SharedCommits.ts"
 
 export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
@@ -66,6 +66,7 @@ const make = (options: Options) =>
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const clock = yield* Effect.clock
+    const retried = yield* makeRetryAfterDisconnection
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
     const queue = yield* SharedCommits.queueOf(
       sql,
@@ -122,18 +123,21 @@ const make = (options: Options) =>
         submitAct(accountId, (books, now) => books.grant(accountId, amount, note, now)),
       correct: (accountId, amount, note) =>
         submitAct(accountId, (books, now) => books.correct(accountId, amount, note, now)),
-      budgets: budgetsOf(queries),
+      budgets: budgetsOf(queries, retried),
       expire: expiry.expire,
       ...LedgerReads.make(queries),
     })
   })
 
 /** Reads budgets and their uses, without a lock. */
-const budgetsOf = ({ readBudgets }: Queries): NonNullable<CreditLedger["Type"]["budgets"]> =>
+const budgetsOf = (
+  { readBudgets }: Queries,
+  retried: RetryAfterDisconnection,
+): NonNullable<CreditLedger["Type"]["budgets"]> =>
   Effect.fnUntraced(function* (keys) {
     const now = yield* Clock.currentTimeMillis
     const deadline = yield* Deadline
-    const read = readBudgets(keys, [now]).pipe(retryAfterDisconnection, Failure.orDie)
+    const read = readBudgets(keys, [now]).pipe(retried, Failure.orDie)
     const budgets = yield* waitUntil(deadline)(read)
     if (Option.isNone(budgets)) return yield* timeout(false)
     return budgets.value.spentBy(keys, now)

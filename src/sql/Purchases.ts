@@ -28,7 +28,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
 import { makeQueries, type Queries } from "./purchaseQueries.ts"
-import { retryAfterDisconnection } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 import * as SharedCommits from "./SharedCommits.ts"
 import { makeReadings } from "./vendorReadings.ts"
 
@@ -51,6 +51,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queries = makeQueries(sql)
+    const retried = yield* makeRetryAfterDisconnection
     const queue = yield* SharedCommits.queueOf(sql, committing(queries))
     const later = yield* makeLater(queue)
 
@@ -78,8 +79,8 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
         }),
       close: (purchase, cost) => Effect.sync(() => later.add({ kind: "close", purchase, cost })),
       pause: (provider, until) => Effect.sync(() => later.add({ kind: "pause", provider, until })),
-      days: (range) => queries.days(range).pipe(retryAfterDisconnection, Failure.orDie),
-      ...makeReadings(sql),
+      days: (range) => queries.days(range).pipe(retried, Failure.orDie),
+      ...makeReadings(sql, retried),
       sweep: (until) =>
         Effect.repeat(sql.withTransaction(queries.deleteSome(until)), {
           while: (isMore) => isMore,

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { dayOf } from "../ledger/Usage.ts"
 import type { Purchases } from "../Purchases.ts"
 import * as Failure from "./Failure.ts"
-import { retryAfterDisconnection } from "./retry.ts"
+import type { RetryAfterDisconnection } from "./retry.ts"
 
 const Totals = Schema.Struct({
   provider: Schema.String,
@@ -29,6 +29,7 @@ const Reading = Schema.Struct({
 
 export const makeReadings = (
   sql: SqlClient.SqlClient,
+  retried: RetryAfterDisconnection,
 ): Pick<Purchases["Type"], "totals" | "addReading" | "readings"> => {
   const totals = totalsOf(sql)
   const readings = SqlSchema.findAll({
@@ -44,7 +45,7 @@ export const makeReadings = (
   return {
     totals: (provider, inFlightSince) =>
       totals({ provider, inFlightSince }).pipe(
-        retryAfterDisconnection,
+        retried,
         Effect.map((sums) => ({ provider, ...sums })),
         Effect.catchTag("NoSuchElementException", Effect.die),
         Failure.orDie,
@@ -52,13 +53,12 @@ export const makeReadings = (
     addReading: ({ rows, ...reading }, { isDaily }) => {
       const row = { ...reading, rowsBought: rows, day: isDaily ? dayOf(reading.at) : null }
       return sql`INSERT INTO vendor_readings ${sql.insert(row)} ON CONFLICT DO NOTHING`.pipe(
-        retryAfterDisconnection,
+        retried,
         Effect.asVoid,
         Failure.orDie,
       )
     },
-    readings: ({ limit, provider }) =>
-      readings({ provider, limit }).pipe(retryAfterDisconnection, Failure.orDie),
+    readings: ({ limit, provider }) => readings({ provider, limit }).pipe(retried, Failure.orDie),
   }
 }
 

@@ -9,6 +9,8 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { ApiKeys } from "../../src/ApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import { IdempotencyKeyInUse } from "../../src/ledger/IdempotencyKey.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import { Rankings } from "../../src/dataset/Rankings.ts"
@@ -181,9 +183,15 @@ describe("a network that is down for a while", () => {
     "a short network outage delays database reads and writes but fails none of them",
     () =>
       Effect.gen(function* () {
-        const { context, proxy } = yield* behindProxy
+        const { context, proxy } = yield* Effect.provideService(behindProxy, ReconnectLimit, {
+          limit: Duration.minutes(1),
+        })
         const account = yield* Effect.provide(newAccountWith(10), context)
         const { key } = yield* Context.get(context, ApiKeys).issue({ account })
+        const { record: budgeted } = yield* Context.get(context, ApiKeys).issue({
+          account,
+          budget: { credits: Credits.make(5), period: "day" },
+        })
         proxy.setDown(true)
         const metrics = { domainAuthority: 1, pageAuthority: 2 }
         const page = "example.com/"
@@ -192,6 +200,7 @@ describe("a network that is down for a while", () => {
             key: Context.get(context, ApiKeys).authenticate(key),
             figures: figures(account),
             charge: charge(account, 1),
+            budgets: Context.get(context, CreditLedger).budgets?.([budgeted.id]) ?? Effect.void,
             ranks: Context.get(context, Rankings).ranks(["example.com"]),
             known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
             put: Context.get(context, MetricsCache).put([
@@ -206,8 +215,9 @@ describe("a network that is down for a while", () => {
         assert.strictEqual(answers.key.accountId, account)
         assert.strictEqual(answers.figures.granted, 10)
         assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
+        assert.strictEqual(answers.budgets?.size, 1)
         assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
-      }).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) })),
+      }),
   )
 })
 
