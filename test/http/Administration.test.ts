@@ -516,7 +516,7 @@ for (const [store, layer] of stores) {
             { concurrency: "unbounded" },
           )
           const statuses = all.map((answer) => answer.status).sort((a, b) => b - a)
-          assert.deepStrictEqual(statuses, [status, ...new Array<number>(7).fill(200)], path)
+          assert.deepStrictEqual(statuses, [status, ...all.slice(1).map(() => 200)], path)
         }
       }),
     )
