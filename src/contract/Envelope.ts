@@ -45,25 +45,32 @@ const failed = { success: Schema.Literal(false), message: Schema.String }
 
 // Makes the schema for the body of an error answer with the HTTP status `status`. The typed client
 // decodes such a body to an instance of the class of `error`.
-const envelope = <E extends { readonly message: string }>(
-  error: Schema.Schema<E>,
-  /**
-   * Makes the error without validation. The example of this error for the OpenAPI document is made
-   * when the process starts, and validation would first compile a validator, which is slow.
-   */
-  make: (message: string) => E,
+const envelope = <E extends { readonly message: string }, I>(
+  Failure: Schema.Schema<E, I> & ErrorClass<E>,
   status: number,
-  identifier: string,
   description: string,
   example: string,
-) =>
-  Schema.transform(Schema.Struct(failed), error, {
+) => {
+  // Without validation: the example is made when the process starts, and would compile a validator.
+  const make = (message: string) => new Failure({ message }, true)
+  return Schema.transform(Schema.Struct(failed), Schema.typeSchema(Failure), {
     strict: true,
     decode: ({ message }) => make(message),
     encode: (_, { message }) => errorBody(message),
   }).annotations(
-    HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
+    HttpApiSchema.annotations({
+      status,
+      identifier: Failure._tag,
+      description,
+      examples: [make(example)],
+    }),
   )
+}
+
+interface ErrorClass<E> {
+  readonly _tag: string
+  new (props: { readonly message: string }, options: Schema.MakeOptions): E
+}
 
 // The message of every `InvalidRequest` starts with this text, whatever the violation is: the
 // specification prescribes it.
@@ -128,10 +135,8 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(Unauthorized),
-    (message) => new Unauthorized({ message }, true),
+    Unauthorized,
     401,
-    "Unauthorized",
     "The API key is absent, invalid or expired.",
     unauthorizedMessage,
   )
@@ -141,10 +146,8 @@ export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(Forbidden),
-    (message) => new Forbidden({ message }, true),
+    Forbidden,
     403,
-    "Forbidden",
     "The API key does not have the scope that the request needs, or its account is suspended.",
     "The API key does not have the scope check, which this request needs.",
   )
@@ -158,10 +161,8 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
   isTemporary: Schema.optionalWith(Schema.Boolean, { exact: true }),
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(PaymentRequired),
-    (message) => new PaymentRequired({ message }, true),
+    PaymentRequired,
     402,
-    "PaymentRequired",
     "The account has fewer credits than the request may cost (`x-limit: balance`), or the budget " +
       "of the API key has fewer left (`x-limit: budget`), or the request may cost more than its " +
       "header `x-max-credits` allows. Nothing is charged. With `Retry-After`, running requests " +
@@ -174,10 +175,8 @@ export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(NotFound),
-    (message) => new NotFound({ message }, true),
+    NotFound,
     404,
-    "NotFound",
     "No account or no usable key has this name or id.",
     'no account has the name or id "acme"',
   )
@@ -188,10 +187,8 @@ export class Contradiction extends Schema.TaggedError<Contradiction>()("Contradi
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(Contradiction),
-    (message) => new Contradiction({ message }, true),
+    Contradiction,
     409,
-    "Contradiction",
     "The name is taken, or the correction would take more credits than are available.",
     'an account named "acme" exists already',
   )
@@ -201,10 +198,8 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(Conflict),
-    (message) => new Conflict({ message }, true),
+    Conflict,
     409,
-    "Conflict",
     "A request with the same Idempotency-Key is in progress. `Retry-After` gives the seconds to " +
       "wait.",
     "A request with this Idempotency-Key is in progress; try again when it has ended.",
@@ -216,10 +211,8 @@ export class UnprocessableContent extends Schema.TaggedError<UnprocessableConten
   { message: Schema.String },
 ) {
   static readonly body = envelope(
-    Schema.typeSchema(UnprocessableContent),
-    (message) => new UnprocessableContent({ message }, true),
+    UnprocessableContent,
     422,
-    "UnprocessableContent",
     "The Idempotency-Key was used with another body.",
     "This Idempotency-Key was used with another body; use a new key for a new request.",
   )
@@ -229,10 +222,8 @@ export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("Payl
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(PayloadTooLarge),
-    (message) => new PayloadTooLarge({ message }, true),
+    PayloadTooLarge,
     413,
-    "PayloadTooLarge",
     "The body is larger than any valid request.",
     payloadTooLargeMessage,
   )
@@ -242,10 +233,8 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
   message: Schema.String,
 }) {
   static readonly body = envelope(
-    Schema.typeSchema(TooManyRequests),
-    (message) => new TooManyRequests({ message }, true),
+    TooManyRequests,
     429,
-    "TooManyRequests",
     "The account exceeds the rate limit that the operator has set, or too many of its request " +
       "bodies have not fully arrived. `Retry-After` gives the seconds to wait.",
     "The account has reached its rate limit of 600 requests in 1m; try again later.",
@@ -257,10 +246,8 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
   { message: Schema.String },
 ) {
   static readonly body = envelope(
-    Schema.typeSchema(InternalServerError),
-    (message) => new InternalServerError({ message }, true),
+    InternalServerError,
     500,
-    "InternalServerError",
     "An internal error. Nothing is charged, unless the database failed or timed out during the " +
       "charge. In that case the account's statement shows the charge under the request's " +
       "`x-request-id`, and a repeat with the same `Idempotency-Key` gets the answer.",
@@ -273,10 +260,8 @@ export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()
   { message: Schema.String },
 ) {
   static readonly body = envelope(
-    Schema.typeSchema(ServiceUnavailable),
-    (message) => new ServiceUnavailable({ message }, true),
+    ServiceUnavailable,
     503,
-    "ServiceUnavailable",
     "The database did not answer in time. `Retry-After` gives the seconds to wait before a " +
       "retry. A request without an `Idempotency-Key` is not charged. A retry with the same " +
       "`Idempotency-Key` gets the stored answer if the first request was charged. Otherwise the " +
