@@ -8,13 +8,12 @@
  * but are not the same. A rank of 0 means that the index has no backlinks to the domain or page. A
  * page that is missing from the answer has no figures.
  */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
@@ -143,10 +142,10 @@ const withoutSpamScores = ({ message, reason }: ProviderError) =>
 
 // Returns the figures in the vendor's items. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
-  const decode = ParseResult.decodeUnknownEither(Item)
+  const decode = TypeGuard.decoder(Item)
   return (results: ReadonlyArray<Result>): Figures => {
     const items = results.flatMap(({ items }) => items ?? [])
-    const { misfit, values } = fitting(items, decode)
+    const [[misfit], values] = Arr.partitionMap(items, decode)
     return {
       misfit: misfit && http.misfit(misfit),
       of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])),

@@ -2,6 +2,7 @@
  * The provider `http`: an HTTP endpoint that the operator runs. `scripts/http-provider/openapi.json`
  * describes its protocol. Results come in any order and are matched by their URL.
  */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
@@ -11,7 +12,6 @@ import * as Schema from "effect/Schema"
 import { Metrics, metricsOf, missing, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
-import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -34,7 +34,7 @@ export const layer = ({
   const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
     const json = { targets: targets.map(({ domain, host, url }) => ({ url, host, domain })) }
     const { results } = yield* http.decode(yield* http.send({ url, json }), decodeAnswer)
-    const { misfit, values } = fitting(results, named)
+    const [[misfit], values] = Arr.partitionMap(results, named)
     const absent =
       misfit === undefined
         ? missing

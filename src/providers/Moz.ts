@@ -7,6 +7,7 @@
  * only valid targets are sent, and a refused call is not retried.
  */
 import { randomUUID } from "node:crypto"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
@@ -14,7 +15,6 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import {
   checkedFrom,
@@ -108,7 +108,7 @@ const outcomesOf = (
 } => {
   const outcomes = new Map<string, Outcome>()
   const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
-    const { misfit, values } = fitting(items, decodeItem)
+    const [[misfit], values] = Arr.partitionMap(items, decodeItem)
     for (const item of values) {
       const { query } = item.site_query.original_site_query
       // Moz may return the URL in another spelling. In that case, parse the URL to find the target.

@@ -7,12 +7,12 @@
  * score. The PageRank scale is logarithmic, 0 to 10; this module multiplies the figures by ten. The
  * figures measure links, but differ from the domain authority of other vendors.
  */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { checkedFrom, type Outcome, type Past, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
@@ -56,7 +56,7 @@ export const layer = (options: {
       "invalid",
     ])
     ;(yield* Bill).addRows(domains.length)
-    const { misfit, values } = fitting(results, named)
+    const [[misfit], values] = Arr.partitionMap(results, named)
     const items = new Map(values)
     const refused = new Set(invalid)
     const absent = misfit === undefined ? missing : unreadable(http.misfit(misfit))
@@ -116,9 +116,9 @@ const metricsOf = (rank: number) => {
 // estimated to fill a gap, and those that cannot be read.
 const withHistory = (outcome: Outcome, item: unknown): Outcome => {
   if (outcome._tag === "Failed") return outcome
-  const { values } = fitting(
-    Either.getOrElse(decodeHistory(item), () => []),
-    decodePast,
+  const values = Arr.filterMap(
+    Either.match(decodeHistory(item), { onLeft: () => [], onRight: ({ history }) => history }),
+    (past) => Either.getRight(decodePast(past)),
   )
   const history = values.flatMap(({ date, estimated, open_page_rank }): ReadonlyArray<Past> =>
     estimated === true || date === outcome.index
@@ -156,8 +156,7 @@ const decodeRank = TypeGuard.decoder(Schema.Struct({ open_page_rank: Rank }))
 
 const History = Schema.Struct({ history: Schema.Array(Schema.Unknown) })
 
-const decodeHistory = (item: unknown) =>
-  Either.map(TypeGuard.decoder(History)(item), ({ history }) => history)
+const decodeHistory = TypeGuard.decoder(History)
 
 const decodePast = TypeGuard.decoder(
   Schema.Struct({
