@@ -14,15 +14,10 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { AuditLog, refused } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
-import {
-  Contradiction,
-  NotFound,
-  ServiceUnavailable,
-  unavailableMessage,
-} from "../contract/Envelope.ts"
+import { Contradiction, NotFound } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
-import { refuse } from "../http/errorAnswer.ts"
+import { refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory, isoTime } from "../http/handlers.ts"
 import { type Spent, textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
@@ -43,7 +38,6 @@ const answer = <A>(data: A) => ({ success: true as const, data })
 
 const notFound = ({ message }: { readonly message: string }) => new NotFound({ message })
 const contradiction = ({ message }: { readonly message: string }) => new Contradiction({ message })
-const unavailable = () => refuse(new ServiceUnavailable({ message: unavailableMessage }))
 
 const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
   available: creditsOf(Balance.available({ charged, granted, held })),
@@ -68,7 +62,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     const { correct = noCorrections, recent = noRecent(ledger) } = ledger
 
     const find = makeFind(accounts)
-    const balanceOf = (id: AccountId) => Effect.catchAll(ledger.balance(id), unavailable)
+    const balanceOf = (id: AccountId) => Effect.catchAll(ledger.balance(id), refuseUnavailable)
 
     const rowOf = ({ id, name, suspendedAt }: Account) =>
       Effect.map(balanceOf(id), (balance) => ({
@@ -168,7 +162,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
 
     const rowsOf = (found: ReadonlyArray<ApiKey.ApiKey & { readonly account: string }>) =>
       Effect.zipWith(
-        Effect.catchAll(budgets(found.map(({ id }) => id)), unavailable),
+        Effect.catchAll(budgets(found.map(({ id }) => id)), refuseUnavailable),
         Clock.currentTimeMillis,
         (spent, now) => found.map((key) => keyOf(key, spent.get(key.id), now)),
       )
@@ -204,7 +198,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
           const updated = keys.update(path.id, payload).pipe(refused("key.update", path.id))
           const key = yield* Effect.mapError(updated, notFound)
           const { name: account } = yield* find(key.accountId)
-          const spent = yield* Effect.catchAll(budgets([key.id]), unavailable)
+          const spent = yield* Effect.catchAll(budgets([key.id]), refuseUnavailable)
           const now = yield* Clock.currentTimeMillis
           return answer({ key: keyOf({ ...key, account }, spent.get(key.id), now) })
         }),
@@ -290,7 +284,7 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
       .handle("providerReport", ({ urlParams: { limit, since, until } }) =>
         report({ since: since?.getTime(), until: until?.getTime(), limit }).pipe(
           Effect.map(answer),
-          Effect.catchTag("StoreTimeout", unavailable),
+          Effect.catchTag("StoreTimeout", refuseUnavailable),
         ),
       )
       .handle("reconcile", () =>
@@ -347,7 +341,7 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
         }).pipe(
           Effect.catchTags({
             AccountNotFound: notFound,
-            StoreTimeout: unavailable,
+            StoreTimeout: refuseUnavailable,
             UsageNotCounted: notFound,
           }),
         ),

@@ -24,6 +24,10 @@ export const refuse = <E extends { readonly _tag: string }>(
     Effect.fail(error),
   )
 
+/** Fails with the 503 of a database that did not answer in time. */
+export const refuseUnavailable = () =>
+  refuse(new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage }))
+
 const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
   const { _tag } = error
   if (error instanceof Envelope.PaymentRequired) {

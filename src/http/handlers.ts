@@ -13,7 +13,7 @@ import { AuthorityCheck } from "../AuthorityCheck.ts"
 import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, type UsageResponse } from "../contract/Api.ts"
-import { InvalidRequest, ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
+import { InvalidRequest } from "../contract/Envelope.ts"
 import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
@@ -29,7 +29,7 @@ import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
-import { errorOf, failure, refuse } from "./errorAnswer.ts"
+import { errorOf, failure, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -79,9 +79,13 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
             const previewed = yield* preview(list, maxAgeMs)
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
-            const left = budget == null ? Infinity : yield* leftOf(ledger, id)
+            const spent = budget == null ? null : yield* budgetOf(ledger, id)
             return HttpServerResponse.unsafeJson(
-              PreviewAnswer.of(previewed, availableCredits, Math.min(availableCredits, left)),
+              PreviewAnswer.of(
+                previewed,
+                availableCredits,
+                Math.min(availableCredits, spent?.remaining ?? Infinity),
+              ),
             )
           }),
         ),
@@ -115,18 +119,9 @@ const listOf = (
   accountId: AccountId,
 ) => Effect.catchAll(current.list ?? Body.batch.whole(source, accountId), (error) => refuse(error))
 
-/** What is left of the budget of a key. */
-const leftOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
-  budgets === undefined
-    ? Effect.succeed(Infinity)
-    : budgets([key]).pipe(
-        Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
-        Effect.map((spent) => spent.get(key)?.remaining ?? Infinity),
-      )
-
 const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
   ledger.balance(accountId).pipe(
-    Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
+    Effect.catchAll(refuseUnavailable),
     // A negative balance is a defect of the ledger: `creditsOf` throws and the answer is 500.
     Effect.map((balance) => creditsOf(Balance.available(balance))),
   )
@@ -135,7 +130,7 @@ const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
   budgets === undefined
     ? Effect.succeed(null)
     : budgets([key]).pipe(
-        Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
+        Effect.catchAll(refuseUnavailable),
         Effect.map((all) => all.get(key) ?? null),
       )
 
@@ -188,7 +183,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           return HttpServerResponse.unsafeJson(answer)
         }).pipe(
           Effect.catchTags({
-            StoreTimeout: () => refuse(new ServiceUnavailable({ message: unavailableMessage })),
+            StoreTimeout: refuseUnavailable,
             UsageNotCounted: ({ message }) => Effect.succeed(failure(404, message)),
           }),
         ),
