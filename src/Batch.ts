@@ -51,17 +51,7 @@ export const holdOf = (
     targets,
     urls,
     wantsSources,
-  }: Pick<
-    Batch,
-    | "accountId"
-    | "apiKeyId"
-    | "idempotencyKey"
-    | "limit"
-    | "requestId"
-    | "targets"
-    | "urls"
-    | "wantsSources"
-  >,
+  }: Batch,
   price: Credits,
 ): Hold => ({
   accountId,

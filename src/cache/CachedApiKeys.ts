@@ -6,16 +6,14 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { type AccountKey, ApiKeys } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
-import { Deadline, waitUntil } from "../Deadline.ts"
 import { peekable } from "../Direct.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { StoreTimeout } from "../StoreTimeout.ts"
+import { inTime } from "../StoreTimeout.ts"
 
 // How long a key stays cached: less than 5 s, because a revocation must take effect in all
 // processes within 5 s.
@@ -58,19 +56,18 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
         : undefined
     }
 
-    const ask = (key: Redacted.Redacted<string>) =>
-      Effect.flatMap(Deadline, (deadline) => {
-        // Remember the current cache. If a change replaces it during the query, the result may
-        // be outdated, and goes into the old cache, which is not read any more.
-        const cache = known
-        const since = MonotonicClock.unsafeNow(clock)
-        const asked = Effect.tap(keys.authenticate(key), (record) =>
-          Effect.sync(() => cache.set(Redacted.value(key), { record, since })),
-        )
-        // The query continues after a timeout, so the client's next request can find the key in
-        // the cache.
-        return Effect.flatMap(waitUntil(deadline)(asked), orTimeout)
-      })
+    const ask = (key: Redacted.Redacted<string>) => {
+      // Remember the current cache. If a change replaces it during the query, the result may
+      // be outdated, and goes into the old cache, which is not read any more.
+      const cache = known
+      const since = MonotonicClock.unsafeNow(clock)
+      const asked = Effect.tap(keys.authenticate(key), (record) =>
+        Effect.sync(() => cache.set(Redacted.value(key), { record, since })),
+      )
+      // The query continues after a timeout, so the client's next request can find the key in
+      // the cache.
+      return inTime(asked)
+    }
 
     return Context.make(ApiKeys, {
       ...keys,
@@ -87,8 +84,3 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
     )
   }),
 )
-
-const orTimeout = Option.match({
-  onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
-  onSome: (record: AccountKey) => Effect.succeed(record),
-})

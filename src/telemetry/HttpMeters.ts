@@ -20,35 +20,25 @@ const seconds = MetricKey.histogram(
   "time from the request headers to the answer, in seconds",
 )
 
-type Record = (seconds: number) => void
-
-// The functions that record a request, by route, method and status. Making the labels is slow, so
+// The functions that record a request, by status, method and route. Making the labels is slow, so
 // the labels are made once per series.
-const recorders = new Map<string, Map<string, Map<number, Record>>>()
+const recorders = new Map<string, (seconds: number) => void>()
 
 /** Records an answered request. */
-export const answered = (method: string, route: string, status: number, seconds: number): void =>
+export const answered = (method: string, route: string, status: number, seconds: number): void => {
   // Methods that `isHttpMethod` does not accept share the label `other`. Otherwise, a client could
   // create an unlimited number of series.
-  recorderOf(isHttpMethod(method) ? method : "other", route, status)(seconds)
-
-const recorderOf = (method: string, route: string, status: number): Record => {
-  const byMethod = childOf(recorders, route, () => new Map<string, Map<number, Record>>())
-  const byStatus = childOf(byMethod, method, () => new Map<number, Record>())
-  return childOf(byStatus, status, () => {
-    const labels = { method, route, status: String(status) }
-    const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
-    return (seconds) => {
-      count(1)
-      time(seconds)
-    }
-  })
+  const known = isHttpMethod(method) ? method : "other"
+  const key = `${status} ${known} ${route}`
+  const record = recorders.get(key) ?? recorder({ method: known, route, status: String(status) })
+  recorders.set(key, record)
+  record(seconds)
 }
 
-const childOf = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
-  const known = map.get(key)
-  if (known !== undefined) return known
-  const made = make()
-  map.set(key, made)
-  return made
+const recorder = (labels: Readonly<Record<string, string>>) => {
+  const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
+  return (seconds: number) => {
+    count(1)
+    time(seconds)
+  }
 }
