@@ -23,8 +23,8 @@ import { Freshness } from "./Freshness.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
-import { failed, type Outcome, unanswered } from "./Metrics.ts"
-import { failureOf, MetricsProvider, prospectsOf } from "./MetricsProvider.ts"
+import { broken, type Outcome, unanswered } from "./Metrics.ts"
+import { failuresOf, logBug, MetricsProvider, prospectsOf } from "./MetricsProvider.ts"
 import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
@@ -175,21 +175,10 @@ const lookUpDistinct = Effect.fnUntraced(function* (
       deadline + lookupGraceMs,
       Effect.sync(() => targets.map(() => unanswered)),
     ),
-    Effect.catchAll((error) =>
-      Effect.as(
-        Effect.logWarning(
-          "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
-          error.message,
-        ),
-        targets.map(() => failureOf(error)),
-      ),
-    ),
+    failuresOf(targets),
     Effect.catchAllDefect((defect) =>
       Effect.as(
-        Effect.logError(
-          "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
-          Cause.die(defect),
-        ),
+        logBug(Cause.die(defect)),
         targets.map(() => broken),
       ),
     ),
@@ -202,5 +191,3 @@ const release = (ledger: CreditLedger["Type"], hold: Hold) =>
   Effect.flatMap(Deadline, (deadline) => waitUntil(deadline + commitGraceMs)(ledger.release(hold)))
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-const broken = failed("SERVER_ERROR", "a bug in the service made the lookup fail")

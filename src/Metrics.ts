@@ -149,6 +149,9 @@ export const unanswered = providerFailed("no answer in time", "timeout")
 /** The outcome of a target that is missing from the provider's answer. */
 export const missing = providerFailed("the provider's answer does not contain the target")
 
+/** The outcome of a target whose lookup ended with a defect. */
+export const broken = failed("SERVER_ERROR", "a bug in the service made the lookup fail")
+
 const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
 type CompactMetrics = typeof CompactMetrics.Type
 

@@ -2,6 +2,7 @@
  * The port (interface) to a provider of figures: the domain authority, page authority and spam
  * score of a page.
  */
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -67,6 +68,25 @@ const causes: Readonly<Partial<Record<ProviderError["reason"], ProviderCause>>> 
   Timeout: "timeout",
   Exhausted: "exhausted",
 }
+
+/** Turns the error of a whole lookup into a failed outcome for each target, and logs it. */
+export const failuresOf = (targets: ReadonlyArray<Target>) =>
+  Effect.catchAll((error: ProviderError) =>
+    Effect.as(
+      Effect.logWarning(
+        "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
+        error.message,
+      ),
+      targets.map(() => failureOf(error)),
+    ),
+  )
+
+/** Logs a defect of a lookup. */
+export const logBug = (cause: Cause.Cause<unknown>) =>
+  Effect.logError(
+    "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
+    cause,
+  )
 
 /** What a subscription still pays for in its current period. */
 export interface Quota {

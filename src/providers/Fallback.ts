@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
 import * as Direct from "../Direct.ts"
 import { missing, type Outcome } from "../Metrics.ts"
-import { failureOf, type MetricsProvider, prospectsOf } from "../MetricsProvider.ts"
+import { failuresOf, type MetricsProvider, prospectsOf } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -35,7 +35,7 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
       const outcomes = named(former, yield* withHalfTheTime(former.lookup)(targets))
       const open = targets.filter((_, i) => outcomes[i]?._tag !== "Checked")
       if (!Arr.isNonEmptyArray(open)) return outcomes
-      const answers = named(latter, yield* valued(latter.lookup)(open))
+      const answers = named(latter, yield* latter.lookup(open).pipe(failuresOf(open)))
       const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
       return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? missing)
     }),
@@ -71,19 +71,5 @@ const withHalfTheTime =
   (lookup: Lookup): Lookup =>
   (targets) =>
     Effect.flatMap(Deadline.remainingMs, (ms) =>
-      Deadline.within(Math.floor(ms / 2))(valued(lookup)(targets)),
-    )
-
-/** Turns the error of a whole lookup into a failed outcome for each target. */
-const valued =
-  (lookup: Lookup) =>
-  (targets: Arr.NonEmptyReadonlyArray<Target>): Effect.Effect<ReadonlyArray<Outcome>> =>
-    Effect.catchAll(lookup(targets), (error) =>
-      Effect.as(
-        Effect.logWarning(
-          "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
-          error.message,
-        ),
-        targets.map(() => failureOf(error)),
-      ),
+      lookup(targets).pipe(failuresOf(targets), Deadline.within(Math.floor(ms / 2))),
     )

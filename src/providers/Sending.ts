@@ -4,16 +4,15 @@
  * several processes share a store, a call has only targets that no other process is buying.
  */
 import * as Arr from "effect/Array"
-import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { Deadline } from "../Deadline.ts"
-import { missing, providerFailed } from "../Metrics.ts"
-import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
+import { broken, missing, providerFailed } from "../Metrics.ts"
+import { failureOf, logBug, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { type Blame, Caller, several } from "./Blame.ts"
 import type * as Cached from "./Cached.ts"
-import { type Batch, broken, type Ticket, type Tickets } from "./Tickets.ts"
+import { type Batch, type Ticket, type Tickets } from "./Tickets.ts"
 
 /** Calls the vendor for a batch of the accounts `owners`. Answers each ticket, or puts it back. */
 export type Send = (batch: Batch, owners: ReadonlySet<string>) => Effect.Effect<void>
@@ -156,12 +155,6 @@ const buying = (inner: MetricsProvider["Type"], { blame, tickets }: Options) => 
 }
 
 const none: ReadonlyArray<Ticket> = []
-
-const logBug = (cause: Cause.Cause<never>) =>
-  Effect.logError(
-    "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
-    cause,
-  )
 
 /** The latest deadline of all requests that wait for the batch, on the monotonic clock. */
 const lastDeadline = (batch: Batch) => {

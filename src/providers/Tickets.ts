@@ -3,7 +3,7 @@
  * look up has one ticket.
  */
 import type * as Arr from "effect/Array"
-import { failed, type Outcome } from "../Metrics.ts"
+import { broken, failed, type Outcome } from "../Metrics.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
 import type { Cached } from "./Cached.ts"
@@ -172,5 +172,3 @@ const crowded = failed(
   "SERVER_ERROR",
   "too many URLs of this account already wait for the provider",
 )
-
-export const broken = failed("SERVER_ERROR", "a bug in the service made the lookup fail")
