@@ -71,13 +71,6 @@ export const account = ["--account <NAME>", "name or id of the account"] as cons
 
 export const json = Schema.optionalWith(Schema.Boolean, { default: () => false })
 
-export const time = Schema.Date.annotations({
-  message: () => ({
-    message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
-    override: true,
-  }),
-})
-
 export const format = Schema.Literal("table", "csv", "json")
 
 export const formatOption = () =>

@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
@@ -24,8 +25,8 @@ export const verb = Verb.make({
       .option("--reconcile", "first compare the purchases with the vendors' own counts")
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
-    since: Schema.optional(Verb.time),
-    until: Schema.optional(Verb.time),
+    since: Schema.optional(Parameter.Time),
+    until: Schema.optional(Parameter.Time),
     reconcile: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     format: Verb.format,
     json: Verb.json,

@@ -7,6 +7,7 @@ import type { ApiKey } from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
+import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
 import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
@@ -22,8 +23,8 @@ export const statement = Verb.make({
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
     account: Schema.String,
-    since: Schema.optional(Verb.time),
-    until: Schema.optional(Verb.time),
+    since: Schema.optional(Parameter.Time),
+    until: Schema.optional(Parameter.Time),
     format: Verb.format,
     json: Verb.json,
   }),

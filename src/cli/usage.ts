@@ -3,6 +3,7 @@ import { Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
+import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
 import * as UsageReport from "../UsageReport.ts"
 import * as Database from "./Database.ts"
@@ -27,8 +28,8 @@ export const verb = Verb.make({
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
     account: Schema.String,
-    since: Schema.optional(Verb.time),
-    until: Schema.optional(Verb.time),
+    since: Schema.optional(Parameter.Time),
+    until: Schema.optional(Parameter.Time),
     by: groups,
     format: Verb.format,
     json: Verb.json,

@@ -39,12 +39,12 @@ const expected = () => ({
   override: true,
 })
 
-/** The start or the end of a period. A day stands for its first moment in UTC. */
+/** A UTC day, which stands for its first moment, or a time with its zone. */
+export const Time = Schema.compose(
+  Schema.String.pipe(Schema.pattern(isoTime, { message: expected, jsonSchema: {} })),
+  Schema.Date.annotations({ message: expected }),
+)
+
+/** The start or the end of a period. */
 export const time = (description: string) =>
-  Schema.optionalWith(
-    Schema.compose(
-      Schema.String.pipe(Schema.pattern(isoTime, { message: expected, jsonSchema: {} })),
-      Schema.Date.annotations({ message: expected }),
-    ).annotations({ description }),
-    { exact: true },
-  )
+  Schema.optionalWith(Time.annotations({ description }), { exact: true })
