@@ -39,9 +39,21 @@ const expected = () => ({
   override: true,
 })
 
+// `new Date` turns February 30 into March 2.
+const isRealDay = (time: string) => {
+  const day = time.slice(0, "2026-11-21".length)
+  const date = new Date(day)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}
+
 /** A UTC day, which stands for its first moment, or a time with its zone. */
 export const Time = Schema.compose(
-  Schema.String.pipe(Schema.pattern(isoTime, { message: expected, jsonSchema: {} })),
+  Schema.String.pipe(
+    Schema.filter((text) => isoTime.test(text) && isRealDay(text), {
+      message: expected,
+      jsonSchema: {},
+    }),
+  ),
   Schema.Date.annotations({ message: expected }),
 )
 

@@ -66,6 +66,7 @@ describe("wrong usage", () => {
     "provider report --since 2026-1-1": /Expected a UTC day such as/,
     "usage --account a --by week": /day, key/,
     "usage --account a --since 2026-11-26T10:45:00": /Expected a UTC day such as/,
+    "usage --account a --since 2026-04-31": /Expected a UTC day such as/,
     "usage --account a --until 99999-01-01": /Expected a UTC day such as/,
     "key create --account a --expires-in 3651d": /'--expires-in <TIME>': .+ at most 3650d/,
     "key create --account a --scopes write": /'--scopes <SCOPES>': expected scopes .+ check, read/,

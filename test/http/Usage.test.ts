@@ -118,6 +118,11 @@ describe("the usage", () => {
         { code: "invalid_value", message: time, path: ["until"] },
         { code: "invalid_value", message: "Expected day or key", path: ["by"] },
       ])
+      for (const absent of ["2026-02-31", "2027-02-29", "2026-04-31T09:30:00Z"]) {
+        const { body } = yield* ask(`?since=${absent}`)
+        assert.strictEqual(body.error?.issues[0].message, time, absent)
+      }
+      assert.strictEqual((yield* ask("?since=2028-02-29T23:30:00-05:00")).status, 200)
     }),
   )
 
