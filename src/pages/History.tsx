@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals"
+import { Ask } from "./Ask.tsx"
 import { activeRun, deleteAll, deleteRun, history, openRun, shown } from "./ConsoleState.ts"
 import type { Summary } from "./KeptRun.ts"
 import { addresses, count, number } from "./Texts.ts"
@@ -12,11 +12,12 @@ export const History = () =>
       <div class="line">
         <h2 id="history-title">Runs</h2>
         {history.value.length > 1 && (
-          <Delete
+          <Ask
             name="Delete all"
             question="Delete all results?"
+            act="Delete permanently"
             isDisabled={activeRun.value !== undefined}
-            onDelete={() => void deleteAll()}
+            onAct={() => void deleteAll()}
           />
         )}
       </div>
@@ -42,61 +43,17 @@ const Entry = ({ summary }: { readonly summary: Summary }) => (
       <span class="sub">{tally(summary)}</span>
     </button>
     {summary.id !== activeRun.value?.id && (
-      <Delete
+      <Ask
         name="Delete"
         of={`the run of ${when(new Date(summary.startedAt))}, ${summary.name} ${addresses(summary.total)}`}
         question="Delete these results?"
+        act="Delete permanently"
         isDisabled={false}
-        onDelete={() => void deleteRun(summary.id)}
+        onAct={() => void deleteRun(summary.id)}
       />
     )}
   </li>
 )
-
-const Delete = ({
-  isDisabled,
-  name,
-  of,
-  onDelete,
-  question,
-}: {
-  readonly name: string
-  /** What the button deletes, for screen readers. */
-  readonly of?: string
-  readonly question: string
-  readonly isDisabled: boolean
-  readonly onDelete: () => void
-}) => {
-  const isAsking = useSignal(false)
-  const unseen = of === undefined ? null : <span class="unseen"> {of}</span>
-  if (!isAsking.value) {
-    return (
-      <button
-        type="button"
-        class="quiet small"
-        disabled={isDisabled}
-        onClick={() => (isAsking.value = true)}
-      >
-        {name}
-        {unseen}
-      </button>
-    )
-  }
-  return (
-    <span class="ask" role="group" aria-label={question}>
-      <span class="hint">{question}</span>
-      <button type="button" class="small" ref={focus} onClick={() => (isAsking.value = false)}>
-        Keep
-      </button>
-      <button type="button" class="small danger" disabled={isDisabled} onClick={onDelete}>
-        Delete permanently
-      </button>
-    </span>
-  )
-}
-
-/** Moves the focus to the button Keep, because the button that had the focus has disappeared. */
-const focus = (button: HTMLButtonElement | null) => button?.focus()
 
 const when = (at: Date) =>
   at.toDateString() === new Date().toDateString() ? time.format(at) : date.format(at)

@@ -820,7 +820,7 @@ describe.skipIf(isMissing)("the console", () => {
           page.getByRole("button", { name: /^Delete the run .* 120 addresses/ }).click(),
         )
         yield* examine("delete")
-        yield* act((page) => page.getByRole("button", { name: "Keep" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Cancel" }).click())
         yield* act((page) =>
           page.getByRole("button", { name: /^Delete the run .* 120 addresses/ }).click(),
         )

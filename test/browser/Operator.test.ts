@@ -125,9 +125,23 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) => page.getByText("0 of 5 a day").waitFor())
         assert.notInclude(yield* act((page) => page.content()), secret)
 
-        yield* act((page) => page.getByRole("button", { name: "Suspend" }).click())
-        yield* act((page) => page.getByRole("button", { name: "Suspend beta" }).click())
-        yield* act((page) => page.getByRole("button", { name: "Resume" }).waitFor())
+        const armed = (name: string) => act((page) => page.getByRole("button", { name }).count())
+        const suspend = Effect.gen(function* () {
+          yield* act((page) => page.getByRole("button", { name: "Suspend" }).click())
+          yield* act((page) => page.getByRole("button", { name: "Suspend beta" }).click())
+          yield* act((page) => page.getByRole("button", { name: "Resume" }).waitFor())
+        })
+        yield* suspend
+        yield* act((page) => page.getByRole("button", { name: "Resume" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Suspend" }).waitFor())
+        assert.strictEqual(yield* armed("Suspend beta"), 0)
+        yield* suspend
+        // The old key still works, and a second click must not rotate it again.
+        const ends = "Rotate: the old key ends in 24 h"
+        yield* act((page) => page.getByRole("button", { name: /^Rotate/ }).click())
+        yield* act((page) => page.getByRole("button", { name: ends }).click())
+        yield* act((page) => page.locator(".notice code").waitFor())
+        assert.strictEqual(yield* armed(ends), 0)
         const credits = yield* Effect.promise(() =>
           fetch(`${url}/v1/quota/available-credits`, { headers: { "x-api-key": secret } }),
         )

@@ -1,9 +1,12 @@
 import { useSignal } from "@preact/signals"
+import { Ask } from "../Ask.tsx"
 import { count, number } from "../Texts.ts"
 import type { Entry, UsageRow } from "./AdminApi.ts"
+import { Field } from "./Field.tsx"
 import { Keys } from "./Keys.tsx"
 import { change, isBusy, newKey, type Opened } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
+import { Table } from "./Table.tsx"
 
 /** One account: its credits, keys, usage and last entries. */
 export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
@@ -49,37 +52,19 @@ const Secret = ({ secret }: { readonly secret: string }) => (
 
 const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }) => {
   const { isSuspended, name } = props
-  const isAsking = useSignal(false)
-  if (isSuspended) {
-    return (
-      <button
-        type="button"
-        disabled={isBusy.value}
-        onClick={() => void change((api) => api.suspend(name, false))}
-      >
-        Resume
-      </button>
-    )
-  }
-  return isAsking.value ? (
-    <div class="ask">
-      <span class="hint">Every request of {name} gets 403.</span>
-      <button
-        type="button"
-        class="danger"
-        disabled={isBusy.value}
-        onClick={() => void change((api) => api.suspend(name, true))}
-      >
-        Suspend {name}
-      </button>
-      <button type="button" class="quiet" onClick={() => (isAsking.value = false)}>
-        Cancel
-      </button>
-    </div>
-  ) : (
-    <button type="button" class="quiet" onClick={() => (isAsking.value = true)}>
-      Suspend
+  const suspend = (suspended: boolean) => void change((api) => api.suspend(name, suspended))
+  return isSuspended ? (
+    <button type="button" disabled={isBusy.value} onClick={() => suspend(false)}>
+      Resume
     </button>
+  ) : (
+    <Ask
+      name="Suspend"
+      question={`Every request of ${name} gets 403.`}
+      act={`Suspend ${name}`}
+      isDisabled={isBusy.value}
+      onAct={() => suspend(true)}
+    />
   )
 }
 
@@ -96,24 +81,8 @@ const Credits = ({ name }: { readonly name: string }) => {
   }
   return (
     <form class="fields" onSubmit={(event) => void submit(event)}>
-      <label>
-        Credits
-        <input
-          type="number"
-          step={1}
-          required
-          value={amount.value}
-          onInput={(event) => (amount.value = event.currentTarget.value)}
-        />
-      </label>
-      <label>
-        Note
-        <input
-          required={isCorrection}
-          value={note.value}
-          onInput={(event) => (note.value = event.currentTarget.value)}
-        />
-      </label>
+      <Field name="Credits" value={amount} isNumber isRequired />
+      <Field name="Note" value={note} isRequired={isCorrection} />
       <button type="submit" disabled={isBusy.value}>
         {isCorrection ? "Correct" : "Grant"}
       </button>
@@ -147,33 +116,20 @@ const Days = ({ days }: { readonly days: ReadonlyArray<UsageRow> }) => {
 const Statement = ({ entries }: { readonly entries: ReadonlyArray<Entry> }) => (
   <details>
     <summary>Last entries of the ledger</summary>
-    <div class="scroll" tabIndex={0} role="group" aria-label="Entries, newest first">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Kind</th>
-            <th scope="col" class="num">
-              Amount
-            </th>
-            <th scope="col" class="num">
-              Balance
-            </th>
-            <th scope="col">Request or note</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map(({ amount, at, balanceAfter, kind, note, requestId, sequence }) => (
-            <tr key={sequence}>
-              <td class="when">{shortTime(at)}</td>
-              <td>{kind}</td>
-              <td class="num">{number(amount)}</td>
-              <td class="num">{number(balanceAfter)}</td>
-              <td>{requestId ?? note}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Entries, newest first"
+      titles={["Time", "Kind", "Amount", "Balance", "Request or note"]}
+      numbers={["Amount", "Balance"]}
+    >
+      {entries.map(({ amount, at, balanceAfter, kind, note, requestId, sequence }) => (
+        <tr key={sequence}>
+          <td class="when">{shortTime(at)}</td>
+          <td>{kind}</td>
+          <td class="num">{number(amount)}</td>
+          <td class="num">{number(balanceAfter)}</td>
+          <td>{requestId ?? note}</td>
+        </tr>
+      ))}
+    </Table>
   </details>
 )

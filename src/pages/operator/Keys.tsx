@@ -1,9 +1,12 @@
-import { type Signal, useSignal } from "@preact/signals"
+import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { Ask } from "../Ask.tsx"
 import { number } from "../Texts.ts"
 import type { Budget, Key } from "./AdminApi.ts"
+import { Field } from "./Field.tsx"
 import { act, change, isBusy, newKey, type Opened, refresh } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
+import { Table } from "./Table.tsx"
 
 /** The keys of an account, with budgets and what each spent lately. */
 export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opened: Opened }) => {
@@ -11,47 +14,28 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
   return (
     <>
       <h3>Keys</h3>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Keys, newest first">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Label</th>
-              <th scope="col" class="num">
-                Spent in 7 days
-              </th>
-              <th scope="col">Budget</th>
-              <th scope="col">Scopes</th>
-              <th scope="col">Last use</th>
-              <th scope="col">
-                <span class="unseen">Acts</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {keys.map((key) => (
-              <tr key={key.id}>
-                <th scope="row">
-                  <code>{key.start}…</code>
-                  {key.state !== "active" && <span class="badge">{key.state}</span>}
-                </th>
-                <td>{key.label}</td>
-                <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
-                <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
-                <td>{key.scopes.join(", ")}</td>
-                <td class="when">
-                  {key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}
-                </td>
-                <td>
-                  {key.state === "active" && (
-                    <Acts of={key} onChange={() => (changed.value = key)} />
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Keys, newest first"
+        titles={["Key", "Label", "Spent in 7 days", "Budget", "Scopes", "Last use", "Acts"]}
+        numbers={["Spent in 7 days"]}
+      >
+        {keys.map((key) => (
+          <tr key={key.id}>
+            <th scope="row">
+              <code>{key.start}…</code>
+              {key.state !== "active" && <span class="badge">{key.state}</span>}
+            </th>
+            <td>{key.label}</td>
+            <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
+            <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
+            <td>{key.scopes.join(", ")}</td>
+            <td class="when">{key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}</td>
+            <td>
+              {key.state === "active" && <Acts of={key} onChange={() => (changed.value = key)} />}
+            </td>
+          </tr>
+        ))}
+      </Table>
       {changed.value !== undefined && (
         <ChangeKey
           key={changed.value.id}
@@ -73,51 +57,34 @@ const Used = ({ budget: { credits, period, used } }: { readonly budget: Budget }
 
 const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
   const { id, start } = props.of
-  const asked = useSignal<"rotate" | "revoke" | undefined>(undefined)
   const rotate = () =>
     act(async (api) => {
       const { account, key } = await api.rotate(id)
       if (key !== null) newKey.value = { key, account }
       await refresh(api)
     })
-  if (asked.value !== undefined) {
-    const isRotation = asked.value === "rotate"
-    return (
-      <div class="ask">
-        <button
-          type="button"
-          class="small danger"
-          disabled={isBusy.value}
-          onClick={() => void (isRotation ? rotate() : change((api) => api.revoke(id)))}
-        >
-          {isRotation ? "Rotate: the old key ends in 24 h" : `Revoke ${start}… now`}
-        </button>
-        <Cancel onClick={() => (asked.value = undefined)} />
-      </div>
-    )
-  }
-  const acts = {
-    Change: props.onChange,
-    Rotate: () => (asked.value = "rotate"),
-    Revoke: () => (asked.value = "revoke"),
-  }
   return (
     <div class="ask">
-      {Object.entries(acts).map(([name, onClick]) => (
-        <button key={name} type="button" class="small quiet" onClick={onClick}>
-          {name}
-          <span class="unseen"> {start}…</span>
-        </button>
-      ))}
+      <button type="button" class="small quiet" onClick={props.onChange}>
+        Change<span class="unseen"> {start}…</span>
+      </button>
+      <Ask
+        name="Rotate"
+        of={`${start}…`}
+        act="Rotate: the old key ends in 24 h"
+        isDisabled={isBusy.value}
+        onAct={() => void rotate()}
+      />
+      <Ask
+        name="Revoke"
+        of={`${start}…`}
+        act={`Revoke ${start}… now`}
+        isDisabled={isBusy.value}
+        onAct={() => void change((api) => api.revoke(id))}
+      />
     </div>
   )
 }
-
-const Cancel = ({ onClick }: { readonly onClick: () => void }) => (
-  <button type="button" class="small quiet" onClick={onClick}>
-    Cancel
-  </button>
-)
 
 const scopeSets = { "check and read": ["check", "read"], check: ["check"], read: ["read"] } as const
 
@@ -164,7 +131,9 @@ const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
       <button type="submit" disabled={isBusy.value}>
         Save {start}…
       </button>
-      <Cancel onClick={props.onEnd} />
+      <button type="button" class="small quiet" onClick={props.onEnd}>
+        Cancel
+      </button>
     </form>
   )
 }
@@ -191,7 +160,7 @@ const NewKey = ({ account }: { readonly account: string }) => {
       <summary>New key</summary>
       <form class="fields" onSubmit={submit}>
         <Terms terms={terms} />
-        <Text name="Expires in" value={expiresIn} hint="90d" pattern="\d+(ms|s|m|h|d)" />
+        <Field name="Expires in" value={expiresIn} hint="90d" pattern="\d+(ms|s|m|h|d)" />
         <button type="submit" disabled={isBusy.value}>
           Create
         </button>
@@ -202,8 +171,8 @@ const NewKey = ({ account }: { readonly account: string }) => {
 
 const Terms = ({ terms }: { readonly terms: ReturnType<typeof useTerms> }) => (
   <>
-    <Text name="Label" value={terms.label} hint="rank tracker" />
-    <Text name="Budget" value={terms.budget} hint="500/day" pattern="\d+/(day|month|total)" />
+    <Field name="Label" value={terms.label} hint="rank tracker" />
+    <Field name="Budget" value={terms.budget} hint="500/day" pattern="\d+/(day|month|total)" />
     <label>
       Scopes
       <select
@@ -216,21 +185,4 @@ const Terms = ({ terms }: { readonly terms: ReturnType<typeof useTerms> }) => (
       </select>
     </label>
   </>
-)
-
-const Text = (props: {
-  readonly name: string
-  readonly value: Signal<string>
-  readonly hint: string
-  readonly pattern?: string
-}) => (
-  <label>
-    {props.name}
-    <input
-      placeholder={props.hint}
-      {...(props.pattern !== undefined && { pattern: props.pattern })}
-      value={props.value.value}
-      onInput={(event) => (props.value.value = event.currentTarget.value)}
-    />
-  </label>
 )

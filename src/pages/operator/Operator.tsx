@@ -4,6 +4,7 @@ import { useRef } from "preact/hooks"
 import { count, number } from "../Texts.ts"
 import { AccountPanel } from "./AccountPanel.tsx"
 import type { Account } from "./AdminApi.ts"
+import { Field } from "./Field.tsx"
 import {
   accounts,
   act,
@@ -24,6 +25,7 @@ import {
 } from "./OperatorState.ts"
 import { Purchases } from "./Purchases.tsx"
 import { shortTime } from "./shortTime.ts"
+import { Table } from "./Table.tsx"
 
 export const Operator = () => (
   <main class="operator">
@@ -123,44 +125,25 @@ const Accounts = () => {
 }
 
 const AccountTable = ({ rows }: { readonly rows: ReadonlyArray<Account> }) => (
-  <div class="scroll" tabIndex={0} role="group" aria-label="Accounts, most spent first">
-    <table>
-      <thead>
-        <tr>
-          <th scope="col">Account</th>
-          <th scope="col" class="num">
-            Spent in 7 days
-          </th>
-          <th scope="col" class="num">
-            Available
-          </th>
-          <th scope="col" class="num">
-            Held
-          </th>
-          <th scope="col" class="num">
-            Charged
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ available, charged, held, id, name, suspended }) => (
-          <tr key={id} aria-current={opened.value?.account.id === id}>
-            <th scope="row">
-              <button type="button" class="quiet" onClick={() => void open(name)}>
-                {name}
-              </button>
-              {suspended && <span class="badge">suspended</span>}
-            </th>
-            <td class="num">{number(spent.value.get(name) ?? 0)}</td>
-            <td class="num">{number(available)}</td>
-            <td class="num">{number(held)}</td>
-            <td class="num">{number(charged)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+  <Table label="Accounts, most spent first" titles={["Account", ...amounts]} numbers={amounts}>
+    {rows.map(({ available, charged, held, id, name, suspended }) => (
+      <tr key={id} aria-current={opened.value?.account.id === id}>
+        <th scope="row">
+          <button type="button" class="quiet" onClick={() => void open(name)}>
+            {name}
+          </button>
+          {suspended && <span class="badge">suspended</span>}
+        </th>
+        <td class="num">{number(spent.value.get(name) ?? 0)}</td>
+        <td class="num">{number(available)}</td>
+        <td class="num">{number(held)}</td>
+        <td class="num">{number(charged)}</td>
+      </tr>
+    ))}
+  </Table>
 )
+
+const amounts = ["Spent in 7 days", "Available", "Held", "Charged"]
 
 const NewAccount = () => {
   const name = useSignal("")
@@ -176,25 +159,8 @@ const NewAccount = () => {
     <details>
       <summary>New account</summary>
       <form class="fields" onSubmit={(event) => void submit(event)}>
-        <label>
-          Name
-          <input
-            required
-            value={name.value}
-            onInput={(event) => (name.value = event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          Credits
-          <input
-            type="number"
-            min={0}
-            step={1}
-            required
-            value={credits.value}
-            onInput={(event) => (credits.value = event.currentTarget.value)}
-          />
-        </label>
+        <Field name="Name" value={name} isRequired />
+        <Field name="Credits" value={credits} isNumber isRequired min={0} />
         <button type="submit" disabled={isBusy.value}>
           Create
         </button>
@@ -248,35 +214,22 @@ const Providers = () => (
 const AuditLog = () => (
   <section class="card" aria-labelledby="audit-title">
     <h2 id="audit-title">Audit log</h2>
-    <div class="scroll" tabIndex={0} role="group" aria-label="Changes, newest first">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Time</th>
-            <th scope="col">Who</th>
-            <th scope="col">Act</th>
-            <th scope="col">Subject</th>
-            <th scope="col">Detail</th>
-          </tr>
-        </thead>
-        <tbody>
-          {audit.value.map(({ action, actor, at, detail, sequence, subject }) => (
-            <tr key={sequence}>
-              <td class="when">{shortTime(at)}</td>
-              <td>{actor}</td>
-              <td>{action}</td>
-              <td>{subject}</td>
-              <td class="detail">
-                {Object.entries(detail)
-                  .filter(([, value]) => value !== null)
-                  .map(([name, value]) => `${name}: ${value}`)
-                  .join(", ")}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table label="Changes, newest first" titles={["Time", "Who", "Act", "Subject", "Detail"]}>
+      {audit.value.map(({ action, actor, at, detail, sequence, subject }) => (
+        <tr key={sequence}>
+          <td class="when">{shortTime(at)}</td>
+          <td>{actor}</td>
+          <td>{action}</td>
+          <td>{subject}</td>
+          <td class="detail">
+            {Object.entries(detail)
+              .filter(([, value]) => value !== null)
+              .map(([name, value]) => `${name}: ${value}`)
+              .join(", ")}
+          </td>
+        </tr>
+      ))}
+    </Table>
     {(audit.value.at(-1)?.sequence ?? 1) > 1 && (
       <button type="button" class="quiet" disabled={isBusy.value} onClick={() => void moreAudit()}>
         Older lines

@@ -1,6 +1,7 @@
 import type { PurchaseRow, Reconciliation } from "./AdminApi.ts"
 import { isBusy, purchases, reconcile, unread } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
+import { Table } from "./Table.tsx"
 
 const amounts = new Intl.NumberFormat("en", { maximumFractionDigits: 6 })
 
@@ -32,84 +33,56 @@ export const Purchases = () => (
 )
 
 const Days = ({ rows }: { readonly rows: ReadonlyArray<PurchaseRow> }) => (
-  <div class="scroll" tabIndex={0} role="group" aria-label="Purchases by UTC day, newest first">
-    <table>
-      <thead>
-        <Titles
-          texts={["Day", "Provider"]}
-          numbers={["Calls", "Rows", "Cost", "No answer", "From cache", "Credits charged"]}
+  <Table
+    label="Purchases by UTC day, newest first"
+    titles={["Day", "Provider", ...sums]}
+    numbers={sums}
+  >
+    {rows.map((row) => (
+      <tr key={`${row.day} ${row.provider}`}>
+        <td class="when">{row.day}</td>
+        <th scope="row">{row.provider ?? "all providers"}</th>
+        <Numbers
+          of={[
+            row.calls,
+            row.rowsBought,
+            row.cost,
+            row.unknown,
+            row.answeredFromCache,
+            row.creditsCharged,
+          ]}
         />
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={`${row.day} ${row.provider}`}>
-            <td class="when">{row.day}</td>
-            <th scope="row">{row.provider ?? "all providers"}</th>
-            <Numbers
-              of={[
-                row.calls,
-                row.rowsBought,
-                row.cost,
-                row.unknown,
-                row.answeredFromCache,
-                row.creditsCharged,
-              ]}
-            />
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
+      </tr>
+    ))}
+  </Table>
 )
+
+const sums = ["Calls", "Rows", "Cost", "No answer", "From cache", "Credits charged"]
 
 const Comparisons = ({ all }: { readonly all: ReadonlyArray<Reconciliation> }) => (
   <>
     <h3>Compared with the vendors' own counts</h3>
-    <div class="scroll" tabIndex={0} role="group" aria-label="Comparisons, newest first">
-      <table>
-        <thead>
-          <Titles
-            texts={["Until", "Provider", "Unit"]}
-            numbers={["Vendor", "Purchases", "No answer, at most", "Difference"]}
-          />
-        </thead>
-        <tbody>
-          {all.map(({ computed, difference, provider, reported, unit, unknown, until }) => (
-            <tr key={`${until} ${provider}`}>
-              <td class="when">{shortTime(until)}</td>
-              <th scope="row">
-                {provider}
-                {difference !== 0 && <span class="badge">differs</span>}
-              </th>
-              <td>{unit}</td>
-              <Numbers of={[reported, computed, unknown, difference]} />
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      label="Comparisons, newest first"
+      titles={["Until", "Provider", "Unit", ...counts]}
+      numbers={counts}
+    >
+      {all.map(({ computed, difference, provider, reported, unit, unknown, until }) => (
+        <tr key={`${until} ${provider}`}>
+          <td class="when">{shortTime(until)}</td>
+          <th scope="row">
+            {provider}
+            {difference !== 0 && <span class="badge">differs</span>}
+          </th>
+          <td>{unit}</td>
+          <Numbers of={[reported, computed, unknown, difference]} />
+        </tr>
+      ))}
+    </Table>
   </>
 )
 
-interface Columns {
-  readonly texts: ReadonlyArray<string>
-  readonly numbers: ReadonlyArray<string>
-}
-
-const Titles = ({ numbers, texts }: Columns) => (
-  <tr>
-    {texts.map((title) => (
-      <th key={title} scope="col">
-        {title}
-      </th>
-    ))}
-    {numbers.map((title) => (
-      <th key={title} scope="col" class="num">
-        {title}
-      </th>
-    ))}
-  </tr>
-)
+const counts = ["Vendor", "Purchases", "No answer, at most", "Difference"]
 
 const Numbers = ({ of }: { readonly of: ReadonlyArray<number | null> }) => (
   <>

@@ -1,0 +1,50 @@
+import { useSignal } from "@preact/signals"
+
+interface Props {
+  readonly name: string
+  /** What the button concerns, for screen readers. */
+  readonly of?: string
+  readonly question?: string
+  /** The name of the button that acts. */
+  readonly act: string
+  readonly isDisabled: boolean
+  readonly onAct: () => void
+}
+
+/** A button that asks before it acts. */
+export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
+  const isAsking = useSignal(false)
+  const answer = () => {
+    isAsking.value = false
+    onAct()
+  }
+  return isAsking.value ? (
+    <span class="ask" role="group" aria-label={question ?? act}>
+      {question !== undefined && <span class="hint">{question}</span>}
+      <button
+        type="button"
+        class="small quiet"
+        ref={focus}
+        onClick={() => (isAsking.value = false)}
+      >
+        Cancel
+      </button>
+      <button type="button" class="small danger" disabled={isDisabled} onClick={answer}>
+        {act}
+      </button>
+    </span>
+  ) : (
+    <button
+      type="button"
+      class="small quiet"
+      disabled={isDisabled}
+      onClick={() => (isAsking.value = true)}
+    >
+      {name}
+      {of !== undefined && <span class="unseen"> {of}</span>}
+    </button>
+  )
+}
+
+/** Moves the focus to the button Cancel, because the button that had the focus has disappeared. */
+const focus = (button: HTMLButtonElement | null) => button?.focus()
