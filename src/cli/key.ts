@@ -10,6 +10,7 @@ import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Budget from "../ledger/Budget.ts"
 import * as Scope from "../Scope.ts"
+import { printable } from "../text/printable.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
 import { although, print, table, time } from "./Output.ts"
@@ -192,7 +193,7 @@ const update = Verb.make({
       yield* print(
         json,
         document,
-        `Changed the key ${key.start}… (${id}): label ${key.label ?? "none"}, budget ${document.budget ?? "none"}, scopes ${Scope.textOf(key.scopes)}. A budget counts at once, and the service takes over the scopes within 5 seconds.`,
+        `Changed the key ${key.start}… (${id}): label ${printable(key.label ?? "none")}, budget ${document.budget ?? "none"}, scopes ${Scope.textOf(key.scopes)}. A budget counts at once, and the service takes over the scopes within 5 seconds.`,
       ).pipe(although("the key is changed"))
     }).pipe(Effect.provide(Database.existing)),
 })

@@ -9,6 +9,7 @@ import { CreditLedger } from "../CreditLedger.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
+import { printable } from "../text/printable.ts"
 import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
 import * as Verb from "./Verb.ts"
@@ -84,8 +85,8 @@ const table: Writer = () => (lines) =>
         String(amount).padStart(12),
         String(balanceAfter).padStart(14),
         String(urls ?? "").padStart(4),
-        requestId ?? note ?? "",
-        key?.label ?? key?.id ?? "",
+        printable(requestId ?? note ?? ""),
+        printable(key?.label ?? key?.id ?? ""),
       ]
         .join("  ")
         .trimEnd(),

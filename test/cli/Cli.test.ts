@@ -135,6 +135,23 @@ describe("the verbs with --json", () => {
     }),
   )
 
+  it.scopedLive("control characters of a note and a label are escaped on the screen", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const red = "x\n\u001b[31my"
+      const { account } = yield* document(cwd, "account", "create", "acme")
+      const { id } = yield* document(cwd, "key", "create", "--account", "acme", "--label", red)
+      yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "5", "--note", red)
+      const database = new DatabaseSync(join(cwd, "authority.db"))
+      database.prepare("UPDATE entries SET api_key_id = ? WHERE account_id = ?").run(id, account.id)
+      database.close()
+      const statement = yield* verb(cwd, ["credits", "statement", "--account", "acme"])
+      assert.match(statement.stdout, /^TIME .+\n.+ x\\u\{a\}\\u\{1b\}\[31my {2}x\\u\{a\}\S+31my\n$/)
+      const changed = yield* verb(cwd, ["key", "update", id, "--label", red])
+      assert.include(changed.stdout, ": label x\\u{a}\\u{1b}[31my, budget none")
+    }),
+  )
+
   it.scopedLive("a grant that was too high is corrected with a note", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
