@@ -14,6 +14,7 @@ import { text } from "node:stream/consumers"
 import { parseArgs } from "node:util"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../src/Account.ts"
 import * as Balance from "../src/ledger/Balance.ts"
@@ -34,12 +35,8 @@ const pieceSize = 10_000
 
 /** Yields one grant, then charges of 1 credit. */
 function* entriesOf(accountId: AccountId, count: number) {
-  let [balance, entry]: readonly [Balance.Balance, LedgerEntry | undefined] = Balance.grant(
-    Balance.empty,
-    accountId,
-    credits(count),
-    null,
-    0,
+  let [balance, entry]: readonly [Balance.Balance, LedgerEntry | undefined] = Either.getOrThrow(
+    Balance.grant(Balance.empty, accountId, credits(count), null, 0),
   )
   if (entry !== undefined) yield { balance, entry }
   for (let at = 1; at < count; at++) {

@@ -22,7 +22,7 @@ import type { Verification } from "./ledger/Audit.ts"
 import type { Funds } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Spent } from "./ledger/Budget.ts"
-import type { Charge, CorrectionTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
+import type { Charge, CorrectionTooLarge, GrantTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import type { StatementEntry } from "./ledger/LedgerEntry.ts"
 import type * as Usage from "./ledger/Usage.ts"
@@ -96,12 +96,15 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * later.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
-    /** Adds credits and returns the balance. Dies when the sum of grants exceeds 2^53 - 1. */
+    /**
+     * Adds credits and returns the balance. Fails with GrantTooLarge when the sum of grants exceeds
+     * 2^53 - 1.
+     */
     readonly grant: (
       account: AccountId,
       amount: Credits,
       note: string | null,
-    ) => Effect.Effect<Funds>
+    ) => Effect.Effect<Funds, GrantTooLarge>
     /**
      * Takes away credits that were granted by mistake, and returns the balance: `granted` is lower
      * by `amount`. Fails with CorrectionTooLarge when fewer credits are neither charged nor held.

@@ -60,7 +60,10 @@ const faults: ReadonlyArray<
     /^concurrent charges/,
     ({ charge, grant }) => ({
       charge: (hold, one, answer) =>
-        Effect.zipRight(grant(hold.accountId, creditsOf(1), null), charge(hold, one, answer)),
+        Effect.zipRight(
+          Effect.orDie(grant(hold.accountId, creditsOf(1), null)),
+          charge(hold, one, answer),
+        ),
     }),
   ],
   ["never ends a lease", /^a hold that is never settled/, () => ({ expire: Effect.succeed(0) })],

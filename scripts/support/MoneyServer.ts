@@ -85,8 +85,7 @@ const makeRoutes = () => {
       route(
         Schema.Struct({ account: AccountId, amount: Credits, note: Schema.NullOr(Schema.String) }),
         ({ account, amount, note }) => {
-          books.grant(account, amount, note, now())
-          return balanceOf(account)
+          return [200, Either.getOrThrow(books.grant(account, amount, note, now()))]
         },
       ),
     ],

@@ -17,6 +17,6 @@ export const newAccountWith = (
 ): Effect.Effect<AccountId, never, Accounts | CreditLedger> =>
   Effect.gen(function* () {
     const { id } = yield* newAccount
-    yield* (yield* CreditLedger).grant(id, Credits.make(credits), null)
+    yield* Effect.orDie((yield* CreditLedger).grant(id, Credits.make(credits), null))
     return id
   })

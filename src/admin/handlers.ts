@@ -73,9 +73,12 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       }))
 
     const change = (id: AccountId, amount: number, note: string | undefined) =>
-      amount > 0
-        ? ledger.grant(id, creditsOf(amount), note ?? null)
-        : Effect.mapError(correct(id, creditsOf(-amount), note ?? ""), contradiction)
+      Effect.mapError(
+        amount > 0
+          ? ledger.grant(id, creditsOf(amount), note ?? null)
+          : correct(id, creditsOf(-amount), note ?? ""),
+        contradiction,
+      )
 
     return handlers
       .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
@@ -90,7 +93,12 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           const created = accounts.create(name).pipe(refused("account.create", name))
           const done = yield* once("account.create", Effect.mapError(created, contradiction))
           const id = done.isRepeat ? (yield* find(done.rowId)).id : done.value.id
-          if (credits > 0) yield* once("credits.grant", ledger.grant(id, credits, "opening grant"))
+          if (credits > 0) {
+            const granted = change(id, credits, "opening grant").pipe(
+              refused("credits.grant", name),
+            )
+            yield* once("credits.grant", granted)
+          }
           return answerDone(done, { account: { id, name }, credits })
         }),
       )

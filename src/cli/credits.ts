@@ -41,7 +41,7 @@ const grant = Verb.make({
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const { id, name } = yield* accounts.find(account).pipe(refused("credits.grant", account))
-      const balance = yield* ledger.grant(id, amount, note)
+      const balance = yield* ledger.grant(id, amount, note).pipe(refused("credits.grant", name))
       yield* print(
         json,
         summary(name, balance),

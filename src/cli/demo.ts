@@ -27,7 +27,7 @@ export const demoKey = Effect.fnUntraced(
     const accounts = yield* Accounts
     if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
     const { id } = yield* accounts.create(demoName)
-    yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+    yield* Effect.orDie((yield* CreditLedger).grant(id, demoCredits, "to try the service"))
     if (logFormat === "json" && !isApart) {
       yield* Effect.logWarning(
         `The account ${demoName} has no key, because the log is JSON. Run 'authority key create --account ${demoName}'.`,

@@ -6,7 +6,13 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
-import { type Charge, CorrectionTooLarge, type Hold, InsufficientCredits } from "./Hold.ts"
+import {
+  type Charge,
+  CorrectionTooLarge,
+  GrantTooLarge,
+  type Hold,
+  InsufficientCredits,
+} from "./Hold.ts"
 import { Credits, creditsOf } from "./Credits.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
@@ -87,7 +93,7 @@ export const settle = (
 }
 
 /**
- * Adds credits. `at` is the time of the grant in epoch milliseconds. Throws when all grants of the
+ * Adds credits. `at` is the time of the grant in epoch milliseconds. Fails when all grants of the
  * account add up to more than 2^53 - 1 credits.
  */
 export const grant = (
@@ -96,11 +102,15 @@ export const grant = (
   amount: Credits,
   note: string | null,
   at: number,
-): readonly [Balance, LedgerEntry] =>
-  append(
-    { ...balance, granted: creditsOf(balance.granted + amount) },
-    { ...operators, accountId, kind: "grant", amount, note, at },
-  )
+): Either.Either<readonly [Balance, LedgerEntry], GrantTooLarge> =>
+  amount > Number.MAX_SAFE_INTEGER - balance.granted
+    ? Either.left(new GrantTooLarge({ grantable: Number.MAX_SAFE_INTEGER - balance.granted }))
+    : Either.right(
+        append(
+          { ...balance, granted: creditsOf(balance.granted + amount) },
+          { ...operators, accountId, kind: "grant", amount, note, at },
+        ),
+      )
 
 /** Takes credits away that were granted by mistake. Fails when fewer are available. */
 export const correct = (

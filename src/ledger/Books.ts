@@ -13,6 +13,7 @@ import { Budgets, type Counted } from "./Budgets.ts"
 import {
   type Charge,
   type CorrectionTooLarge,
+  type GrantTooLarge,
   type Hold,
   HoldExpired,
   type InsufficientCredits,
@@ -204,20 +205,14 @@ export class Books {
     return Either.right(open !== undefined)
   }
 
-  /**
-   * Adds credits to the account. Throws when all grants of the account add up to more than 2^53 - 1
-   * credits.
-   */
+  /** Adds credits to the account. */
   grant(
     account: AccountId,
     amount: Credits,
     note: string | null,
     now: number,
-  ): Either.Either<Balance.Balance> {
-    const [balance, entry] = Balance.grant(this.balance(account), account, amount, note, now)
-    this.setBalance(account, balance)
-    this.newEntries.push(entry)
-    return Either.right(balance)
+  ): Either.Either<Balance.Balance, GrantTooLarge> {
+    return this.change(Balance.grant(this.balance(account), account, amount, note, now))
   }
 
   /** Takes away credits that were granted by mistake. */
@@ -227,14 +222,7 @@ export class Books {
     note: string,
     now: number,
   ): Either.Either<Balance.Balance, CorrectionTooLarge> {
-    return Either.map(
-      Balance.correct(this.balance(account), account, amount, note, now),
-      ([balance, entry]) => {
-        this.setBalance(account, balance)
-        this.newEntries.push(entry)
-        return balance
-      },
-    )
+    return this.change(Balance.correct(this.balance(account), account, amount, note, now))
   }
 
   /** Deletes the expired idempotency keys; those with a stored answer only if `andAnswers`. */
@@ -305,6 +293,16 @@ export class Books {
     const id = idOf(usage.accountId, `${usage.apiKeyId ?? ""}\u0000${usage.day}`)
     const sum = this.usage.get(id)
     this.usage.set(id, sum === undefined ? usage : Usage.add(sum, usage))
+  }
+
+  private change<E>(
+    changed: Either.Either<readonly [Balance.Balance, LedgerEntry], E>,
+  ): Either.Either<Balance.Balance, E> {
+    return Either.map(changed, ([balance, entry]) => {
+      this.setBalance(entry.accountId, balance)
+      this.newEntries.push(entry)
+      return balance
+    })
   }
 
   private setBalance(account: AccountId, balance: Balance.Balance) {

@@ -57,6 +57,15 @@ export class CorrectionTooLarge extends Data.TaggedError("CorrectionTooLarge")<{
   }
 }
 
+/** An account can be granted at most 2^53 - 1 credits, so that its sums are exact. */
+export class GrantTooLarge extends Data.TaggedError("GrantTooLarge")<{
+  readonly grantable: number
+}> {
+  override get message() {
+    return `the account can get at most ${credits(this.grantable)} more`
+  }
+}
+
 /** The request may cost more than its client allows in the header `x-max-credits`. */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly required: Credits

@@ -16,7 +16,7 @@ export const newKey = (options: {
   Effect.gen(function* () {
     const credits = Credits.make(options.credits)
     const { id } = yield* (yield* Accounts).create(AccountName.make(options.account))
-    if (credits > 0) yield* (yield* CreditLedger).grant(id, credits, null)
+    if (credits > 0) yield* Effect.orDie((yield* CreditLedger).grant(id, credits, null))
     const { key } = yield* (yield* ApiKeys).issue({ account: id })
     return key
   })

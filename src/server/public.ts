@@ -30,6 +30,7 @@ export { Credits } from "../ledger/Credits.ts"
 export {
   type Charge,
   CorrectionTooLarge,
+  GrantTooLarge,
   type Hold,
   HoldExpired,
   InsufficientCredits,

@@ -156,19 +156,23 @@ describe("the verbs with --json", () => {
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       yield* document(cwd, "account", "create", "acme", "--credits", "10000")
-      const correctArgs = ["--account", "acme", "--amount"]
+      const args = ["--account", "acme", "--amount"]
       const note = ["--note", "typed 10,000 for 1,000"]
-      const corrected = yield* document(cwd, "credits", "correct", ...correctArgs, "9000", ...note)
+      const corrected = yield* document(cwd, "credits", "correct", ...args, "9000", ...note)
       const books = { account: "acme", available: 1000, held: 0, granted: 1000, charged: 0 }
       assert.deepStrictEqual(corrected, books)
       const { entries } = yield* document(cwd, "credits", "statement", "--account", "acme")
       const entry = { kind: "correction", amount: -9000, balanceAfter: 1000, key: null }
       assert.deepInclude(entries[1], { ...entry, note: note[1] })
-      const more = ["credits", "correct", ...correctArgs, "1001", "--note", "more"]
+      const more = ["credits", "correct", ...args, "1001", "--note", "more"]
       const refused = yield* verb(cwd, more)
       assert.strictEqual(refused.code, 1)
       assert.include(refused.stderr, "only 1000 credits can be taken away")
       assert.strictEqual((yield* verb(cwd, more.slice(0, -2))).code, 2)
+      const most = String(Number.MAX_SAFE_INTEGER)
+      const tooMany = yield* verb(cwd, ["credits", "grant", ...args, most])
+      assert.strictEqual(tooMany.code, 1)
+      assert.include(tooMany.stderr, "the account can get at most 9007199254739991 credits more")
     }),
   )
 

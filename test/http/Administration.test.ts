@@ -297,6 +297,25 @@ for (const [store, layer] of stores) {
       }),
     )
 
+    it.scopedLive(
+      "a grant above what an account can hold is refused, and the refusal is a line",
+      () =>
+        Effect.gen(function* () {
+          const { ask, problems } = yield* running({ credits: 10 })
+          const grant = (amount: number) =>
+            ask("/v1/accounts/acme/credits", { method: "POST", body: { amount } })
+          assert.strictEqual((yield* grant(Number.MAX_SAFE_INTEGER - 11)).status, 200)
+          const { body, status } = yield* grant(2)
+          const message = "the account can get at most 1 credit more"
+          assert.deepStrictEqual([status, body.message], [409, message])
+          const { body: log } = yield* ask("/v1/audit?limit=1")
+          const line = { action: "credits.grant", subject: "acme", detail: { refused: message } }
+          assert.deepInclude(log.data.entries[0], line)
+          assert.strictEqual((yield* grant(1)).status, 200)
+          assert.deepStrictEqual(yield* problems, [])
+        }),
+    )
+
     it.scopedLive("a key is created, found, changed, rotated and revoked", () =>
       Effect.gen(function* () {
         const { ask, url } = yield* running()

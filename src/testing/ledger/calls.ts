@@ -67,7 +67,9 @@ export const release = (hold: Hold) =>
 const chargeOf = (amount: number) => ({ amount: credits(amount), urls: amount })
 
 export const grant = (account: AccountId, amount: number, note: string | null = null) =>
-  Effect.flatMap(CreditLedger, (ledger) => ledger.grant(account, credits(amount), note))
+  Effect.flatMap(CreditLedger, (ledger) =>
+    Effect.orDie(ledger.grant(account, credits(amount), note)),
+  )
 
 /** Opens a hold and charges its whole amount. */
 export const charge = (account: AccountId, amount: number) =>
