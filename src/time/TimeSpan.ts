@@ -19,7 +19,7 @@ const maxMs = 3650 * unitMs.d
 export const TimeSpan = Schema.transformOrFail(Schema.String, Schema.DurationFromSelf, {
   strict: true,
   decode: (text, _, ast) => {
-    const [, amount = "", unit = ""] = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text) ?? []
+    const [, amount = "", unit = ""] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(text) ?? []
     const ms = isUnit(unit) ? Number(amount) * unitMs[unit] : Number.NaN
     return ms <= maxMs
       ? ParseResult.succeed(Duration.millis(ms))
