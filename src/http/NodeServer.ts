@@ -18,6 +18,8 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
+  /** How the names of the settings of host and port begin. Default: `AUTHORITY`. */
+  readonly settingPrefix?: string
   /** The maximum number of open connections. Further connections are refused at once. */
   readonly maxConnections: number
   /** Overrides of `defaultLimits`, for tests. */
@@ -231,7 +233,7 @@ const addressOf = (server: Http.Server) => {
 
 /** Listens until the scope ends. Attach the request handler before this effect runs. */
 export const listen = (
-  options: Pick<Options, "host" | "port">,
+  options: Pick<Options, "host" | "port" | "settingPrefix">,
 ): Effect.Effect<void, CannotListen, Listener | Scope.Scope> =>
   Effect.flatMap(Listener, ({ server }) =>
     Effect.acquireRelease(
@@ -318,15 +320,18 @@ const refusalOf = (error: Error) => {
   )
 }
 
-const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unknown) => {
+const cannotListen = (
+  { host, port, settingPrefix = "AUTHORITY" }: Pick<Options, "host" | "port" | "settingPrefix">,
+  cause: unknown,
+) => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
   const advice =
     code === "EADDRINUSE"
-      ? "another program uses this port; stop that program, or set AUTHORITY_PORT to another port (0 picks a free port)"
+      ? `another program uses this port; stop that program, or set ${settingPrefix}_PORT to another port (0 picks a free port)`
       : code === "EACCES"
-        ? "this user has no right to use the port; set AUTHORITY_PORT to a port above 1023"
+        ? `this user has no right to use the port; set ${settingPrefix}_PORT to a port above 1023`
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
-          ? "this machine has no such address; set AUTHORITY_HOST to an address of this machine"
-          : `${code}; check AUTHORITY_HOST and AUTHORITY_PORT`
+          ? `this machine has no such address; set ${settingPrefix}_HOST to an address of this machine`
+          : `${code}; check ${settingPrefix}_HOST and ${settingPrefix}_PORT`
   return new CannotListen({ message: `cannot listen on ${host}:${port}: ${advice}` })
 }

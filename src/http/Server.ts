@@ -65,7 +65,7 @@ export const layer = <R1 = never, R2 = never>(
       yield* serve(options, router, yield* shortcutOf(options, shortcut))
       if (own === undefined || part === undefined) return
       const listener = NodeServer.make(options)
-      const ofOwn = { ...options, ...own, corsOrigins: [] }
+      const ofOwn = { ...options, ...own, settingPrefix: "AUTHORITY_ADMIN", corsOrigins: [] }
       yield* serve(ofOwn, Router.makeAdministration(options, part), () => false).pipe(
         Effect.provideService(NodeServer.Listener, listener),
       )

@@ -124,7 +124,21 @@ describe("a service with the program's own vendor", () => {
 
   for (const [what, settings, message] of [
     ["an invalid setting", { AUTHORITY_PORT: "x" }, /^AUTHORITY_PORT: expected a whole number/],
-    ["a host of another machine", { AUTHORITY_HOST: "192.0.2.1" }, /^cannot listen on 192.0.2.1/],
+    [
+      "a host of another machine",
+      { AUTHORITY_HOST: "192.0.2.1" },
+      /^cannot listen on 192.0.2.1:.+ set AUTHORITY_HOST to/,
+    ],
+    [
+      "a host of another machine for the administration",
+      {
+        AUTHORITY_PORT: "0",
+        AUTHORITY_ADMIN_TOKEN: "a-token-for-the-tests-of-32-chars",
+        AUTHORITY_ADMIN_PORT: "0",
+        AUTHORITY_ADMIN_HOST: "192.0.2.1",
+      },
+      /^cannot listen on 192.0.2.1:.+ set AUTHORITY_ADMIN_HOST to/,
+    ],
   ] as const) {
     it.scopedLive(
       `a service with ${what} does not start, and fails with a message of one line`,
