@@ -287,7 +287,7 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
           until: Parameter.time("The end of the period, exclusive."),
           by: Schema.optionalWith(
             Schema.Literal("day", "key", "account").annotations({
-              message: () => "Expected day, key or account",
+              message: () => ({ message: "Expected day, key or account", override: true }),
             }),
             { exact: true, default: () => "day" as const },
           ),

@@ -151,7 +151,9 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
       return [valueIssue(issue, path)]
     case "Unexpected":
     case "Forbidden":
-      return [typeIssue(SchemaAST.neverKeyword, issue.actual, path)]
+      return [
+        { ...typeIssue(SchemaAST.neverKeyword, issue.actual, path), message: "Unknown field" },
+      ]
   }
 }
 

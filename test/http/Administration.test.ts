@@ -399,7 +399,15 @@ for (const [store, layer] of stores) {
         assert.containSubset(yield* rowsOf(`since=${day}`), [{ day, ...used }])
         assert.deepStrictEqual(yield* rowsOf("until=2026-01-01"), [])
         assert.strictEqual((yield* ask("/v1/usage?account=nobody")).status, 404)
-        assert.strictEqual((yield* ask("/v1/usage?by=year")).status, 400)
+        const year = yield* ask("/v1/usage?by=year")
+        assert.strictEqual(year.status, 400)
+        assert.strictEqual(year.body.error.issues[0].message, "Expected day, key or account")
+        const typo = { amount: 1, nte: "a note" }
+        const misspelt = yield* ask("/v1/accounts/acme/credits", { method: "POST", body: typo })
+        assert.deepInclude(misspelt.body.error.issues[0], {
+          path: ["nte"],
+          message: "Unknown field",
+        })
       }),
     )
 
