@@ -63,7 +63,7 @@ export const reader = (asked?: string): Reader => {
     head = head.slice(first.length)
     const sample = head.split("\n", sampledLines).join("\n")
     layout = layoutOf(sample, { isWhole, asked, separator })
-    itemsOf = layout === undefined ? ofLines() : ofTable(layout)
+    itemsOf = layout === undefined ? ofLines() : ofTable(layout, first === "" ? 1 : 2)
     return itemsOf(head, isLast)
   }
   return {
@@ -139,27 +139,44 @@ const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff
 /** A delimiter for text that is not a CSV. `reader` refuses text that contains it. */
 const none = "\0"
 
-/** Makes a function that splits text into rows, and keeps the start of an incomplete row. */
-const splitter = (delimiter: string, comments: string | false = "#") => {
+/**
+ * Makes a function that splits text into rows, and keeps the start of an incomplete row. Calls
+ * `onOpenQuote` with the number of lines before a quote that is not closed.
+ */
+const splitter = (
+  delimiter: string,
+  comments: string | false = "#",
+  onOpenQuote: (linesBefore: number) => void = () => {},
+) => {
   let rest = ""
+  let linesBefore = 0
   return (piece: string, isLast: boolean): ReadonlyArray<ReadonlyArray<string>> => {
     rest += piece
     const rows: Array<ReadonlyArray<string>> = []
     let [start, end] = [0, 0]
+    let openQuote: number | undefined
+    const reportOpenQuote = () => {
+      if (openQuote !== undefined) onOpenQuote(linesBefore + lineEndsIn(rest.slice(0, openQuote)))
+    }
     Papa.parse<Array<string>>(rest, {
       delimiter,
       newline: "\n",
       comments,
       // Quotation marks have no meaning in a list of URLs.
       ...(delimiter === none && { fastMode: true }),
-      step: ({ data, meta }) => {
+      step: ({ data, errors, meta }) => {
+        reportOpenQuote()
+        openQuote = errors.find((error) => isOpenQuote(error, data))?.index
         rows.push(data)
         start = end
         end = meta.cursor
       },
     })
-    if (!isLast) {
+    if (isLast) reportOpenQuote()
+    else {
       void rows.pop()
+      if (rest.length - start > maxRowLength) reportOpenQuote()
+      linesBefore += lineEndsIn(rest.slice(0, start))
       rest = rest.slice(start)
       if (rest.length > maxRowLength) {
         throw new UnreadableList(
@@ -170,6 +187,13 @@ const splitter = (delimiter: string, comments: string | false = "#") => {
     return rows.filter((row) => row.some((cell) => cell.trim() !== ""))
   }
 }
+
+const lineEndsIn = (text: string) => text.split("\n").length - 1
+
+// A quote that is not closed ends at the next quote, if there is one. Then the lines between them
+// are in one cell, and that quote is inside the cell.
+const isOpenQuote = ({ code }: Papa.ParseError, row: ReadonlyArray<string>) =>
+  code === "MissingQuotes" || row.some((cell) => cell.includes("\n") && cell.includes('"'))
 
 const ofLines = () => {
   const split = splitter(none)
@@ -185,9 +209,13 @@ const ofLines = () => {
   }
 }
 
-const ofTable = ({ comments, rowsBefore, table }: Layout) => {
+const ofTable = ({ comments, rowsBefore, table }: Layout, firstLine: number) => {
   const { column, columns, delimiter } = table
-  const split = splitter(delimiter, comments)
+  const split = splitter(delimiter, comments, (linesBefore) => {
+    throw new UnreadableList(
+      `has a quote in line ${firstLine + linesBefore} that is not closed; close it, and double each quote inside a quoted cell`,
+    )
+  })
   let skipped = rowsBefore
   return (piece: string, isLast: boolean) => {
     const rows = split(piece, isLast)
@@ -231,7 +259,8 @@ const layoutOf = (
   const hasHeader =
     isNamed || (!first.some(isUrl) && (hasUrls || first.some((cell) => title.test(cell.trim()))))
   const isClear = asked !== undefined || separator !== undefined
-  if (!isClear && !isTable(rows, hasHeader && hasUrls, split(none))) return undefined
+  if (!isClear && !isTable(rows, hasHeader && (hasUrls || first.length > 1), split(none)))
+    return undefined
   const columns = first.map((cell, i) => (hasHeader && cell.trim()) || `column ${i + 1}`)
   const candidates = candidatesOf(columns, hasHeader ? others : rows)
   const [only, second] = candidates

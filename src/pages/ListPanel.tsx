@@ -110,9 +110,10 @@ const start = async (event: SubmitEvent) => {
   if (activeRun.value !== undefined) return
   if (length.value === 0) {
     problem.value =
-      list.value.table === undefined
+      unreadable.value ??
+      (list.value.table === undefined
         ? "The list is empty: paste some addresses, or choose a file."
-        : "Choose the column that has the addresses."
+        : "Choose the column that has the addresses.")
     document.getElementById("list")?.focus()
     return
   }

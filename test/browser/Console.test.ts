@@ -410,11 +410,15 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => useKey(page, key))
         const csv =
           'id,url,rival,note\n1,a.com,x.com,"one, two"\n2,b.com,y.com,=1+1\n3,c.com,x.com,\n'
-        yield* act((page) =>
+        const choose = (text: string) => (page: Page) =>
           page
             .getByLabel("Choose a file")
-            .setInputFiles({ name: "sites.csv", mimeType: "text/csv", buffer: Buffer.from(csv) }),
-        )
+            .setInputFiles({ name: "sites.csv", mimeType: "text/csv", buffer: Buffer.from(text) })
+        yield* act(choose(csv.replace('two"', "two")))
+        yield* act((page) => page.getByRole("button", { name: "Check", exact: true }).click())
+        yield* act((page) => page.getByText("sites.csv has a quote in line 2").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
+        yield* act(choose(csv))
         yield* act((page) => page.getByText("3 addresses · from the column “url”").waitFor())
         yield* act((page) => page.getByLabel("Addresses are in").selectOption("rival"))
         yield* act((page) =>

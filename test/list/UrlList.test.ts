@@ -68,7 +68,7 @@ describe("a list of URLs", () => {
     )
   }
 
-  it("a list yields every line once and in order, however the file is cut into pieces", () =>
+  it("a list yields every line once and in order, or is refused, however the file is cut into pieces", () =>
     fc.assert(
       fc.asyncProperty(
         fc.array(fc.constantFrom("a.com", "https://b.com/x,y", '"c', "d é", "#e", " ", "1,a.com")),
@@ -76,9 +76,9 @@ describe("a list of URLs", () => {
         fc.integer({ min: 1, max: 20 }),
         async (lines, lineEnd, size) => {
           const text = lines.join(lineEnd)
-          const list = UrlList.reader()
-          const expected = urls([...list.push(text), ...list.end()])
-          assert.deepStrictEqual(await inPieces(text, size), expected)
+          const { items, problem } = PagesList.read(text)
+          const found = inPieces(text, size).catch(({ message }: Error) => message)
+          assert.deepStrictEqual(await found, problem ?? urls(items))
         },
       ),
       { numRuns: runs(200) },
@@ -157,6 +157,42 @@ describe("a file that is not a list", () => {
     Effect.gen(function* () {
       assert.include((yield* Effect.flip(checked(content))).message, `list.csv ${message}`)
       assert.include((yield* Effect.promise(() => pasted(content))).problem, message)
+    }),
+  )
+})
+
+describe("a CSV with a quote that is not closed", () => {
+  const open = (line: number) =>
+    `has a quote in line ${line} that is not closed; close it, and double each quote inside a quoted cell`
+  const many = Array.from({ length: 200 }, (_, i) => `site${i}.com,x\n`).join("")
+
+  it.effect.each([
+    ["to the end of the list", 'url,text\na.com,one\nb.com,"two\nc.com,three\nd.com,four\n', 3],
+    ["in the last line", 'url,text\na.com,one\nb.com,"two', 3],
+    ["up to another quoted cell", 'url,text\na.com,one\nb.com,"two\nc.com,"three"\nd.com,4\n', 3],
+    ["where all cells are quoted", '"url","text"\n"a.com","one\n"b.com","two"\n"c.com","x"\n', 2],
+    ["in the column of the URLs", 'url,text\n"a.com,one\nb.com,two', 2],
+    ["in the first row of a long list", `url,text\na.com,"one\n${many}`, 2],
+    ["behind the first rows", `url,text\n# no\n"a.com","1\n2"\n${many}b.com,"two\n${many}`, 205],
+    ["of more than a million characters", `url,text\na.com,x\nb.com,"${"x\n".repeat(600_000)}`, 3],
+    ["behind the name of the separator", 'sep=;\nurl;text\na.com;"one\nb.com;two\n', 3],
+  ] as const)("%s is refused, and the quote's line named", ([, content, line]) =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(checked(content))
+      assert.isTrue(message.endsWith(`list.csv ${open(line)}`), message)
+      assert.strictEqual((yield* Effect.promise(() => pasted(content))).problem, open(line))
+    }),
+  )
+
+  it.effect.each([
+    ["a CSV with an inch mark in a cell", 'url,text\na.com,5" pipe\nb.com,x\n'],
+    ["a CSV with a quote in a quoted cell", 'url,text\na.com,"5" pipe"\nb.com,"x\ny"\n'],
+    ["lines with a quote", '"a.com\nb.com\n'],
+  ] as const)("%s is read", ([, content]) =>
+    Effect.gen(function* () {
+      const expected = content.startsWith('"') ? ['"a.com', "b.com"] : ["a.com", "b.com"]
+      assert.deepStrictEqual((yield* checked(content)).urls, expected)
+      assert.deepStrictEqual(yield* Effect.promise(() => inPieces(content, 1)), expected)
     }),
   )
 })
