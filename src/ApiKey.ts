@@ -8,6 +8,7 @@ import { AccountId } from "./Account.ts"
 import { Budget } from "./ledger/Budget.ts"
 import * as Scope from "./Scope.ts"
 import * as Search from "./Search.ts"
+import { ShortText } from "./ShortText.ts"
 import { latestTime } from "./time/TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
@@ -16,6 +17,13 @@ export type ApiKeyId = typeof ApiKeyId.Type
 /** SHA-256 of the whole key, in hexadecimal. Stores save this hash and never the key. */
 export const KeyHash = Schema.String.pipe(Schema.brand("KeyHash"))
 export type KeyHash = typeof KeyHash.Type
+
+/** The label that an operator gives to a key. An empty text is null: no label. */
+export const Label = Schema.transform(ShortText, Schema.NullOr(Schema.String), {
+  strict: true,
+  decode: (text) => (text === "" ? null : text),
+  encode: (label) => label ?? "",
+})
 
 /** The record of a key, without its secret. Times are epoch milliseconds. */
 export const ApiKey = Schema.Struct({
@@ -132,7 +140,7 @@ export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number
  */
 export const terms = (options: {
   readonly account: AccountId
-  readonly label?: string | undefined
+  readonly label?: string | null | undefined
   readonly expiresIn?: Duration.Duration | undefined
   readonly budget?: Budget | undefined
   readonly scopes?: ReadonlyArray<Scope.Scope> | undefined

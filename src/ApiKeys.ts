@@ -70,7 +70,8 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      */
     readonly issue: (options: {
       readonly account: AccountId
-      readonly label?: string | undefined
+      /** Null for a key without a label. */
+      readonly label?: string | null | undefined
       readonly expiresIn?: Duration.Duration | undefined
       readonly budget?: Budget | undefined
       readonly scopes?: ReadonlyArray<Scope> | undefined

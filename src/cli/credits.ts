@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import { refused } from "../AuditLog.ts"
 import { counted } from "../text/counted.ts"
+import { ShortText } from "../ShortText.ts"
 import * as Balance from "../ledger/Balance.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { CreditLedger } from "../CreditLedger.ts"
@@ -33,7 +34,7 @@ const grant = Verb.make({
   options: Schema.Struct({
     account: Schema.String,
     amount: Verb.wholeNumber(1, " of credits"),
-    note: Schema.optional(Schema.String),
+    note: Schema.optional(ShortText),
     json: Verb.json,
   }),
   run: ({ account, amount, json, note = null }) =>
@@ -62,9 +63,11 @@ const correct = Verb.make({
   options: Schema.Struct({
     account: Schema.String,
     amount: Verb.wholeNumber(1, " of credits"),
-    note: Schema.NonEmptyString.annotations({
-      message: () => ({ message: "expected the reason of the correction", override: true }),
-    }),
+    note: ShortText.pipe(
+      Schema.filter((note) => note.trim() !== "", {
+        message: () => "expected the reason of the correction",
+      }),
+    ),
     json: Verb.json,
   }),
   run: ({ account, amount, json, note }) =>

@@ -73,7 +73,7 @@ const create = Verb.make({
       .option(scopesOption[0], `${scopesOption[1]} (default: both)`),
   options: Schema.Struct({
     account: Schema.String,
-    label: Schema.optional(Schema.String),
+    label: Schema.optional(ApiKey.Label),
     expiresIn: Schema.optional(TimeSpan),
     budget: Schema.optional(Budget.Budget),
     scopes: Schema.optional(Scope.Text),
@@ -162,7 +162,7 @@ const update = Verb.make({
       .option(...scopesOption),
   options: Schema.Struct({
     id: ApiKey.ApiKeyId,
-    label: Schema.optional(Schema.String),
+    label: Schema.optional(ApiKey.Label),
     budget: Schema.optional(BudgetOrNone),
     scopes: Schema.optional(Scope.Text),
     json: Verb.json,
@@ -178,7 +178,7 @@ const update = Verb.make({
       const keys = yield* ApiKeys
       const key = yield* keys
         .update(id, {
-          ...(label !== undefined && { label: label === "" ? null : label }),
+          ...(label !== undefined && { label }),
           budget,
           ...(scopes !== undefined && { scopes }),
         })

@@ -10,12 +10,13 @@ import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../Account.ts"
-import { ApiKeyId } from "../ApiKey.ts"
+import { ApiKeyId, Label } from "../ApiKey.ts"
 import { Detail } from "../ledger/AuditLine.ts"
 import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
+import { ShortText } from "../ShortText.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
@@ -108,8 +109,6 @@ const Search = Schema.Struct({
   ),
 })
 
-const text = Schema.String.pipe(Schema.maxLength(200))
-
 const accounts = HttpApiGroup.make("accounts", { topLevel: true })
   .annotate(OpenApi.Description, "The accounts and their credits.")
   .add(
@@ -156,7 +155,7 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
     HttpApiEndpoint.post("changeCredits", `${Wire.adminPaths.accounts}/:name/credits`)
       .setPath(nameParam)
       .setPayload(
-        body({ amount: Schema.Int, note: optional(text) }).pipe(
+        body({ amount: Schema.Int, note: optional(ShortText) }).pipe(
           Schema.filter(({ amount, note = "" }) =>
             amount === 0
               ? { path: ["amount"], message: "Expected a whole number other than 0" }
@@ -205,7 +204,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPath(nameParam)
       .setPayload(
         body({
-          label: optional(text),
+          label: optional(Label),
           expiresIn: optional(TimeSpan),
           budget: optional(BudgetText),
           scopes: optional(Scopes),
@@ -221,7 +220,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPath(idParam)
       .setPayload(
         body({
-          label: optional(Schema.NullOr(text)),
+          label: optional(Schema.NullOr(Label)),
           budget: optional(Schema.NullOr(BudgetText)),
           scopes: optional(Scopes),
         }),

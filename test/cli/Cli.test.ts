@@ -211,6 +211,8 @@ describe("the verbs with --json", () => {
       assert.deepInclude(keys[1], { id, label: "ci", scopes: ["read"], state: "active" })
       const unlabelled = yield* document(cwd, "key", "update", id, "--label", "")
       assert.deepStrictEqual(unlabelled, { ...expected, label: null })
+      yield* document(cwd, ...create, "--label", "")
+      assert.isNull((yield* document(cwd, "key", "list", "--account", "acme")).keys[2].label)
       const unknown = yield* verb(cwd, ["key", "update", "none", "--scopes", "read"])
       assert.strictEqual(unknown.code, 1)
       assert.match(unknown.stderr, /"none".*key list/)

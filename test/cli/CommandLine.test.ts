@@ -46,6 +46,7 @@ describe("the help", () => {
 
 describe("wrong usage", () => {
   const account = "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"
+  const long = "x".repeat(201)
   const wrong: Readonly<Record<string, RegExp>> = {
     accont: /'accont'\n.*account/,
     account: /Commands:\n +create/,
@@ -64,6 +65,10 @@ describe("wrong usage", () => {
     "credits statement --account a --since noon": /'--since <TIME>': Expected a UTC day such as/,
     "credits statement --account a --until 2026-11-26T10:45:00": /Expected a UTC day such as/,
     "provider report --since 2026-1-1": /Expected a UTC day such as/,
+    [`credits grant --account a --amount 1 --note ${long}`]:
+      /'--note <TEXT>': expected at most 200 characters\n$/,
+    [`credits correct --account a --amount 1 --note ${long}`]: /expected at most 200 characters\n$/,
+    "credits correct --account a --amount 1 --note ": /expected the reason of the correction/,
     "usage --account a --by week": /day, key/,
     "usage --account a --since 2026-11-26T10:45:00": /Expected a UTC day such as/,
     "usage --account a --since 2026-04-31": /Expected a UTC day such as/,
@@ -72,6 +77,9 @@ describe("wrong usage", () => {
     "key create --account a --scopes write": /'--scopes <SCOPES>': expected scopes .+ check, read/,
     "key create --account a --scopes ": /'--scopes <SCOPES>': expected scopes/,
     "key update id": /nothing to change: add --label/,
+    [`key create --account a --label ${long}`]:
+      /'--label <TEXT>': expected at most 200 characters\n$/,
+    [`key update id --label ${long}`]: /'--label <TEXT>': expected at most 200 characters\n$/,
     "key rotate id --grace soon": /'--grace <TIME>': expected a length of time/,
     "dataset import list.csv --format tranco --top 0": /'--top <N>': expected a whole number, 1/,
     "history example.com --limit 0": /'--limit <N>': expected 1 to 1000/,

@@ -270,6 +270,7 @@ for (const [store, layer] of stores) {
         assert.strictEqual((yield* change({ amount: -1011, note: "too much" })).status, 409)
         for (const [body, path] of [
           [{ amount: -1 }, ["note"]],
+          [{ amount: 1, note: "x".repeat(201) }, ["note"]],
           [{ amount: 0 }, ["amount"]],
           [{ amount: 1.5 }, ["amount"]],
           [{}, ["amount"]],
@@ -357,6 +358,7 @@ for (const [store, layer] of stores) {
           label: null,
           budget: { credits: 9, period: "total", used: 1, resetsAt: null },
         })
+        assert.isNull((yield* patch({ label: "" })).body.data.key.label)
         assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
         assert.strictEqual((yield* patch({ budget: "9/year" })).status, 400)
 

@@ -1,0 +1,8 @@
+import * as Schema from "effect/Schema"
+
+const maxLength = 200
+
+/** A note or a label of an operator: at most 200 characters. */
+export const ShortText = Schema.String.pipe(
+  Schema.maxLength(maxLength, { message: () => `expected at most ${maxLength} characters` }),
+)
