@@ -51,6 +51,11 @@ export interface Change {
   readonly budget?: Budget | null | undefined
 }
 
+export interface KeySearch extends Search {
+  /** Undefined: the keys of all accounts. */
+  readonly account?: AccountId | undefined
+}
+
 /** Every method may die with StoreFailure. */
 export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
@@ -101,8 +106,8 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
     readonly find: (id: ApiKeyId) => Effect.Effect<ApiKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including revoked and expired keys. */
     readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** Finds keys of all accounts, including revoked and expired keys. */
-    readonly search: (search: Search) => Effect.Effect<ReadonlyArray<AccountKey>>
+    /** Finds keys of one account or of all, including revoked and expired keys. */
+    readonly search: (search: KeySearch) => Effect.Effect<ReadonlyArray<AccountKey>>
     /** The damaged key records of all accounts. Every other method dies when it reads one. */
     readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }

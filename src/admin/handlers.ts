@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { type Account, type AccountId, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
-import { ApiKeys } from "../ApiKeys.ts"
+import { ApiKeys, type KeySearch } from "../ApiKeys.ts"
 import { AuditLog, refused } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import { Contradiction, NotFound } from "../contract/Envelope.ts"
@@ -168,30 +168,27 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
     const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Spent>()) } =
       yield* CreditLedger
 
-    const rowsOf = (found: ReadonlyArray<ApiKey.ApiKey & { readonly account: string }>) =>
-      Effect.zipWith(
-        Effect.catchAll(budgets(found.map(({ id }) => id)), refuseUnavailable),
-        Clock.currentTimeMillis,
-        (spent, now) => found.map((key) => keyOf(key, spent.get(key.id), now)),
-      )
+    const rowsOf = (search: KeySearch) =>
+      Effect.gen(function* () {
+        const found = yield* keys.search(search)
+        const ids = found.map(({ id }) => id)
+        const spent = yield* Effect.catchAll(budgets(ids), refuseUnavailable)
+        const now = yield* Clock.currentTimeMillis
+        return found.map((key) =>
+          keyOf({ ...key, account: key.accountName }, spent.get(key.id), now),
+        )
+      })
 
     const answerNewKey = makeAnswerNewKey(find, keys)
 
     return handlers
-      .handle("keys", ({ urlParams: { before, limit, search: text } }) =>
-        Effect.gen(function* () {
-          const found = yield* keys.search({ text, limit, before })
-          return answer({
-            keys: yield* rowsOf(found.map((key) => ({ ...key, account: key.accountName }))),
-          })
-        }),
+      .handle("keys", ({ urlParams: { search: text, ...page } }) =>
+        Effect.map(rowsOf({ text, ...page }), (keys) => answer({ keys })),
       )
-      .handle("accountKeys", ({ path }) =>
+      .handle("accountKeys", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
-          const found = yield* keys.list(id)
-          const rows = yield* rowsOf(found.map((key) => ({ ...key, account: name })))
-          return answer({ account: name, keys: rows })
+          return answer({ account: name, keys: yield* rowsOf({ account: id, ...urlParams }) })
         }),
       )
       .handle("createKey", ({ path, payload }) =>

@@ -97,16 +97,20 @@ const nameParam = Schema.Struct({
 })
 const idParam = Schema.Struct({ id: ApiKeyId })
 
+const Page = Schema.Struct({
+  limit: Parameter.limit("rows"),
+  before: optional(
+    Schema.String.annotations({ description: "The id of the last row of the page before." }),
+  ),
+})
+
 const Search = Schema.Struct({
   search: optional(
     Schema.String.annotations({
       description: "A part of a name or a label, or the start of a key.",
     }),
   ),
-  limit: Parameter.limit("rows"),
-  before: optional(
-    Schema.String.annotations({ description: "The id of the last row of the page before." }),
-  ),
+  ...Page.fields,
 })
 
 const accounts = HttpApiGroup.make("accounts", { topLevel: true })
@@ -195,9 +199,10 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
   .add(
     HttpApiEndpoint.get("accountKeys", `${Wire.adminPaths.accounts}/:name/keys`)
       .setPath(nameParam)
+      .setUrlParams(Page)
       .addSuccess(data({ account, keys: Schema.Array(Key) }))
       .addError(Envelope.NotFound.body)
-      .annotate(OpenApi.Summary, "The keys of an account, oldest first"),
+      .annotate(OpenApi.Summary, "The keys of an account, newest first"),
   )
   .add(
     HttpApiEndpoint.post("createKey", `${Wire.adminPaths.accounts}/:name/keys`)

@@ -61,7 +61,9 @@ const make = Effect.map(services, (services) => {
         pageOf(
           keys,
           search,
-          (key) => contains(search.text, key.accountName) || findsKey(search.text, key),
+          (key) =>
+            (search.account ?? key.accountId) === key.accountId &&
+            (contains(search.text, key.accountName) || findsKey(search.text, key)),
         ),
       ),
 

@@ -14,13 +14,12 @@ import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
-import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey } from "../ApiKeys.ts"
+import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey, type KeySearch } from "../ApiKeys.ts"
 import { keyDetail } from "../AuditLog.ts"
 import type { Detail } from "../ledger/AuditLine.ts"
 import { makeLines } from "./auditLines.ts"
 import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
 import * as Scope from "../Scope.ts"
-import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 import { nextPage, pageSize } from "./paging.ts"
@@ -202,13 +201,17 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       execute: (account) =>
         sql`SELECT ${columns} FROM api_keys WHERE account_id = ${account} ORDER BY created_at, id`,
     }),
-    found: ({ text, ...search }: Search) => {
-      const isFound =
-        text === undefined
-          ? sql`1 = 1`
-          : sql`(${isKey(sql, text)} OR api_keys.account_id IN (
-              SELECT id FROM accounts WHERE ${hasName(sql, text)}
-            ))`
+    found: ({ account, text, ...search }: KeySearch) => {
+      const isFound = sql.and([
+        ...(account === undefined ? [] : [sql`api_keys.account_id = ${account}`]),
+        ...(text === undefined
+          ? []
+          : [
+              sql`(${isKey(sql, text)} OR api_keys.account_id IN (
+                SELECT id FROM accounts WHERE ${hasName(sql, text)}
+              ))`,
+            ]),
+      ])
       return sql`${keysOfAccounts} ${pageOf(sql, "api_keys", search, isFound)}`
     },
     after: SqlSchema.findAll({

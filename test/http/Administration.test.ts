@@ -350,7 +350,14 @@ for (const [store, layer] of stores) {
           },
         ])
         const { body: own } = yield* ask("/v1/accounts/acme/keys")
-        assert.deepStrictEqual(own.data.keys[1], found.data.keys[0])
+        assert.deepStrictEqual(own.data.keys[0], found.data.keys[0])
+        const page = (query: string) =>
+          Effect.map(ask(`/v1/accounts/acme/keys?${query}`), ({ body }) => body.data.keys)
+        yield* ask("/v1/accounts", { method: "POST", body: { name: "beta" } })
+        yield* ask("/v1/accounts/beta/keys", { method: "POST", body: {} })
+        assert.deepStrictEqual(yield* page("limit=1"), [own.data.keys[0]])
+        assert.deepStrictEqual(yield* page(`limit=1&before=${id}`), [own.data.keys[1]])
+        assert.strictEqual((yield* ask("/v1/accounts/acme/keys?limit=1001")).status, 400)
 
         const patch = (body: object) => ask(`/v1/keys/${id}`, { method: "PATCH", body })
         const changed = yield* patch({ label: null, budget: "9/total", scopes: ["read", "check"] })

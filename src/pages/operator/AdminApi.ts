@@ -187,7 +187,7 @@ export const adminApi = (token: string) => {
     statement: (name: string) =>
       call("GET", accountPath(name, "/statement?limit=20"), v.object({ entries: v.array(Entry) })),
     keys: (name: string) =>
-      call("GET", accountPath(name, "/keys"), v.object({ keys: v.array(Key) })),
+      call("GET", accountPath(name, "/keys?limit=1000"), v.object({ keys: v.array(Key) })),
     createKey: (name: string, terms: object) =>
       call("POST", accountPath(name, "/keys"), NewKey, terms),
     updateKey: (id: string, changes: object) => call("PATCH", keyPath(id), v.object({}), changes),

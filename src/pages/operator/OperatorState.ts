@@ -131,7 +131,7 @@ const read = async (api: AdminApi, name: string): Promise<Opened> => {
   ])
   return {
     account,
-    keys: keys.toReversed(),
+    keys,
     entries,
     days: days.rows,
     spentByKey: new Map(byKey.rows.map(({ credits, key }) => [key?.id ?? "", credits])),
