@@ -22,7 +22,7 @@ import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
 import * as Scope from "../Scope.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
-import { nextPage, pageSize } from "./paging.ts"
+import { pageSize, rowsAfter } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
@@ -60,12 +60,11 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Failure.orDie(Effect.flatMap(found(search), decodeKeys)),
       ),
 
-      unreadable: Stream.paginateChunkEffect("", (id) =>
-        Effect.map(Failure.orDie(after(id)), (page) => [
-          Chunk.unsafeFromArray(Arr.filterMap(page, problemOf)),
-          Option.map(nextPage(page), (last) => last.id),
-        ]),
-      ).pipe(Stream.runCollect, Effect.map(Chunk.toReadonlyArray)),
+      unreadable: rowsAfter("", after, ({ id }) => id).pipe(
+        Stream.filterMap(problemOf),
+        Stream.runCollect,
+        Effect.map(Chunk.toReadonlyArray),
+      ),
     })
   }),
 )

@@ -1,7 +1,6 @@
 /** Reads the heads of the ledger, and looks for an earlier head among today's entries. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
-import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -9,7 +8,7 @@ import * as Stream from "effect/Stream"
 import { LogHead } from "../ledger/AuditLine.ts"
 import { auditLog, Head } from "../ledger/Head.ts"
 import * as Failure from "./Failure.ts"
-import { nextPage, pageSize } from "./paging.ts"
+import { pageSize, rowsAfter } from "./paging.ts"
 
 /** The heads of all accounts that have entries, in the order of their ids, then the audit log's. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
@@ -26,12 +25,7 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
     execute: () => sql`SELECT entries, head FROM audit_head WHERE entries > 0`,
   })
   return Stream.concat(
-    Stream.paginateChunkEffect("", (account) =>
-      Effect.map(Failure.orDie(after(account)), (page) => [
-        Chunk.unsafeFromArray(page),
-        Option.map(nextPage(page), ({ accountId }) => accountId),
-      ]),
-    ),
+    rowsAfter("", after, ({ accountId }) => accountId),
     Stream.fromIterableEffect(Failure.orDie(ofLog(undefined))).pipe(
       Stream.map((head) => ({ accountId: auditLog, ...head })),
     ),

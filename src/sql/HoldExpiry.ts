@@ -12,7 +12,7 @@ import * as SteadyClock from "../time/SteadyClock.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { OwnedHold, Queries, Rows } from "./ledgerQueries.ts"
-import { pageSize } from "./paging.ts"
+import { pageSize, sweep } from "./paging.ts"
 
 /** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {
@@ -63,10 +63,6 @@ export const make = (options: {
         )
 
   const isSteady = SteadyClock.make()
-  const forgetKeys = (now: number, andAnswers: boolean) =>
-    queries
-      .forgetKeys(now, andAnswers)
-      .pipe(sql.withTransaction, Effect.repeat({ while: (mayBeMore) => mayBeMore }), Failure.orDie)
 
   return {
     releaseFailed: (hold, until) => {
@@ -78,7 +74,7 @@ export const make = (options: {
     // dies, and no release is tried.
     expire: Effect.flatMap(Effect.all([Clock.currentTimeMillis, isSteady]), ([now, steady]) =>
       Effect.zipRight(
-        forgetKeys(now, steady),
+        sweep(sql, queries.forgetKeys(now, steady)),
         sumOf([
           Effect.suspend(() => releaseAgain(unreleased, now, release)),
           endGone,

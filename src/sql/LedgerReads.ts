@@ -1,5 +1,4 @@
 /** The ledger's methods that only read: `statement`, `totals`, `usage` and `verify`. */
-import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -13,7 +12,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import { auditedBudgets } from "./budgetQueries.ts"
 import * as Failure from "./Failure.ts"
 import { type Queries, problemOfHold, readBooks, readEntry } from "./ledgerQueries.ts"
-import { nextPage } from "./paging.ts"
+import { rowsAfter } from "./paging.ts"
 
 export const make = (
   queries: Queries,
@@ -58,12 +57,11 @@ export const make = (
 const entriesIn =
   (queries: Queries) =>
   (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
-    Stream.paginateChunkEffect(0, (after) =>
-      Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
-        Chunk.unsafeFromArray(page.map(readEntry)),
-        Option.map(nextPage(page), ({ sequence }) => sequence),
-      ]),
-    )
+    rowsAfter(
+      0,
+      (after) => queries.entriesAfter({ account, after }),
+      ({ sequence }) => sequence,
+    ).pipe(Stream.map(readEntry))
 
 // Compares the usage with the entries. Wrong entries prove nothing about the usage.
 const withUsage =
@@ -80,12 +78,7 @@ const withUsage =
 const verifying = (queries: Queries) => {
   const entriesOf = entriesIn(queries)
 
-  const audited = Stream.paginateChunkEffect("", (after) =>
-    Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
-      Chunk.unsafeFromArray(page),
-      Option.map(nextPage(page), ({ accountId }) => accountId),
-    ]),
-  ).pipe(
+  const audited = rowsAfter("", queries.booksAfter, ({ accountId }) => accountId).pipe(
     Stream.mapEffect((row) =>
       Either.match(readBooks(row), {
         onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
@@ -118,12 +111,11 @@ const verifying = (queries: Queries) => {
   )
 
   const badHolds = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Stream.paginateChunkEffect("", (after) =>
-      Effect.map(Failure.orDie(queries.holdsAfter(after)), (page) => [
-        Chunk.fromIterable(page.flatMap((row) => problemOfHold(row, now) ?? [])),
-        Option.map(nextPage(page), ({ requestId }) => requestId),
-      ]),
-    ).pipe(Stream.take(Audit.maxProblems), Stream.runCollect),
+    rowsAfter("", queries.holdsAfter, ({ requestId }) => requestId).pipe(
+      Stream.filterMap((row) => Option.fromNullable(problemOfHold(row, now))),
+      Stream.take(Audit.maxProblems),
+      Stream.runCollect,
+    ),
   )
 
   return Effect.gen(function* () {

@@ -10,6 +10,7 @@ import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts
 import * as BulkRows from "./bulkRows.ts"
 import * as ClaimRows from "./claims.ts"
 import * as Failure from "./Failure.ts"
+import { pageSize, sweep } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
 /**
@@ -63,16 +64,13 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
 
       sweep: Effect.fn("MetricsCache.sweep")((until) =>
-        Effect.forEach(
-          [deleteFigures(until), deleteObservations(until)],
-          (deleteSome) =>
-            Effect.repeat(sql.withTransaction(deleteSome), {
-              while: (deleted) => deleted.length === sweepSize,
-            }),
+        Effect.all(
+          [
+            sweep(sql, deleteFigures(until)),
+            sweep(sql, deleteObservations(until)),
+            rows === undefined ? Effect.void : Failure.orDie(sql.withTransaction(rows.sweep)),
+          ],
           { discard: true },
-        ).pipe(
-          Effect.zipRight(rows === undefined ? Effect.void : sql.withTransaction(rows.sweep)),
-          Failure.orDie,
         ),
       ),
 
@@ -126,13 +124,13 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
 
   deleteFigures: (until: number) => sql`
     DELETE FROM figures WHERE (provider, page) IN (
-      SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${sweepSize}
+      SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${pageSize}
     ) RETURNING page`,
 
   deleteObservations: (until: number) => sql`
     DELETE FROM observations WHERE (page, provider, fetched_at) IN (
       SELECT page, provider, fetched_at FROM observations
-      WHERE stored_at <= ${until} LIMIT ${sweepSize}
+      WHERE stored_at <= ${until} LIMIT ${pageSize}
     ) RETURNING page`,
 })
 
@@ -141,9 +139,6 @@ const byPage = Order.combine(
   Order.mapInput(Order.string, ({ provider }: Figures) => provider),
   Order.mapInput(Order.string, ({ page }: Figures) => page),
 )
-
-/** How many rows one statement deletes: few, so that other writers do not wait long. */
-const sweepSize = 1000
 
 const Row = Schema.Struct({
   provider: Schema.String,

@@ -27,6 +27,7 @@ import {
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import type * as GroupCommit from "./GroupCommit.ts"
+import { sweep } from "./paging.ts"
 import { makeQueries, type Queries } from "./purchaseQueries.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 import * as SharedCommits from "./SharedCommits.ts"
@@ -81,10 +82,7 @@ export const layer: Layer.Layer<Purchases, never, SqlClient.SqlClient> = Layer.s
       pause: (provider, until) => Effect.sync(() => later.add({ kind: "pause", provider, until })),
       days: (range) => queries.days(range).pipe(retried, Failure.orDie),
       ...makeReadings(sql, retried),
-      sweep: (until) =>
-        Effect.repeat(sql.withTransaction(queries.deleteSome(until)), {
-          while: (isMore) => isMore,
-        }).pipe(Effect.asVoid, Failure.orDie),
+      sweep: (until) => sweep(sql, queries.deleteSome(until)),
     })
   }),
 )

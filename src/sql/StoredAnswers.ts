@@ -9,8 +9,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { maxProblems } from "../ledger/Audit.ts"
 import * as StoredAnswer from "../StoredAnswer.ts"
-import * as Failure from "./Failure.ts"
-import { nextPage, pageSize } from "./paging.ts"
+import { pageSize, rowsAfter } from "./paging.ts"
 
 const Row = Schema.Struct({
   accountId: Schema.String,
@@ -35,12 +34,12 @@ export const problems = Effect.flatMap(SqlClient.SqlClient, (sql) => {
       WHERE r.body IS NOT NULL AND (r.account_id, r.key) > (${accountId}, ${key})
       ORDER BY r.account_id, r.key LIMIT ${pageSize}`,
   })
-  return Stream.paginateChunkEffect({ accountId: "", key: "" }, (after) =>
-    Effect.map(Failure.orDie(answersAfter(after)), (page) => [
-      Chunk.fromIterable(page.flatMap((row) => problemOf(row) ?? [])),
-      Option.map(nextPage(page), ({ accountId, key }) => ({ accountId, key })),
-    ]),
-  ).pipe(Stream.take(maxProblems), Stream.runCollect, Effect.map(Chunk.toReadonlyArray))
+  return rowsAfter({ accountId: "", key: "" }, answersAfter, (last) => last).pipe(
+    Stream.filterMap((row) => Option.fromNullable(problemOf(row))),
+    Stream.take(maxProblems),
+    Stream.runCollect,
+    Effect.map(Chunk.toReadonlyArray),
+  )
 })
 
 const problemOf = ({ accountId, amount, body, key, requestId, urls }: Row): string | undefined => {

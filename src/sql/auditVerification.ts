@@ -20,7 +20,7 @@ import {
 } from "./auditLines.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
-import { nextPage, pageSize } from "./paging.ts"
+import { pageSize, rowsAfter } from "./paging.ts"
 
 const unread = { key: Schema.String, value: Schema.Unknown }
 const UnreadLine = Schema.Struct({ sequence: Schema.Int }, unread)
@@ -78,12 +78,7 @@ export const makeVerify = (sql: SqlClient.SqlClient): Effect.Effect<LogVerificat
       SELECT ${sql.literal(lineColumns)} FROM audit_log
       WHERE sequence > ${after} ORDER BY sequence LIMIT ${pageSize}`,
   })
-  const lines = Stream.paginateChunkEffect(0, (after) =>
-    Effect.map(Failure.orDie(linesAfter(after)), (page) => [
-      Chunk.unsafeFromArray(page),
-      Option.map(nextPage(page), ({ sequence }) => sequence),
-    ]),
-  )
+  const lines = rowsAfter(0, linesAfter, ({ sequence }) => sequence)
 
   return Effect.gen(function* () {
     const log = yield* Failure.orDie(end(undefined))
@@ -131,12 +126,10 @@ const rowsChanged = (
         AND (l.row_id, l.sequence) > (${rowId}, ${line})
       ORDER BY l.row_id, l.sequence LIMIT ${pageSize}`,
   })
-  return Stream.paginateChunkEffect({ rowId: "", line: 0 }, (after) =>
-    Effect.map(Failure.orDie(statesAfter(after)), (page) => [
-      Chunk.unsafeFromArray(page),
-      Option.map(nextPage(page), ({ line, recordedId }) => ({ rowId: recordedId, line })),
-    ]),
-  ).pipe(
+  return rowsAfter({ rowId: "", line: 0 }, statesAfter, ({ line, recordedId }) => ({
+    rowId: recordedId,
+    line,
+  })).pipe(
     Stream.groupAdjacentBy(({ recordedId }) => recordedId),
     Stream.map(([id, states]) => [id, problemOf(Chunk.toReadonlyArray(states))] as const),
     Stream.filter(([, problem]) => problem !== undefined),

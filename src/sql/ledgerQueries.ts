@@ -199,31 +199,22 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
     }),
 
     /**
-     * Deletes up to `sweepSize` expired keys; those with a stored answer only if `andAnswers`, and
+     * Deletes a page of expired keys; those with a stored answer only if `andAnswers`, and
      * never while the newest answer is of the future. Skips locked keys, which a later sweep deletes.
-     * Returns true when there may be more expired keys.
      */
-    forgetKeys: (now: number, andAnswers: boolean) =>
-      Effect.map(
-        sql`
-          DELETE FROM receipts WHERE (account_id, key) IN (
-            SELECT account_id, key FROM receipts WHERE expires_at <= ${now} AND ${
-              andAnswers
-                ? sql`NOT EXISTS (
-                    SELECT 1 FROM receipts
-                    WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL)`
-                : sql`body IS NULL`
-            }
-            LIMIT ${sweepSize} ${sql.literal(skippingLocked)}
-          ) RETURNING key`,
-        (forgotten) => forgotten.length === sweepSize,
-      ),
+    forgetKeys: (now: number, andAnswers: boolean) => sql`
+      DELETE FROM receipts WHERE (account_id, key) IN (
+        SELECT account_id, key FROM receipts WHERE expires_at <= ${now} AND ${
+          andAnswers
+            ? sql`NOT EXISTS (
+                SELECT 1 FROM receipts
+                WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL)`
+            : sql`body IS NULL`
+        }
+        LIMIT ${pageSize} ${sql.literal(skippingLocked)}
+      ) RETURNING key`,
   }
 }
-
-// Maximum number of idempotency keys that one transaction deletes: few, so that other transactions
-// do not wait long.
-const sweepSize = 1000
 
 const makeReads = (sql: SqlClient.SqlClient) => ({
   /** The sum of the held credits of all accounts. One row. */

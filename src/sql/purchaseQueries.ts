@@ -14,6 +14,7 @@ import {
   sumsOf,
 } from "../Purchases.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+import { pageSize } from "./paging.ts"
 import * as prepared from "./prepared.ts"
 import { forUpdate } from "./transaction.ts"
 
@@ -157,15 +158,11 @@ const readsOf = (sql: SqlClient.SqlClient) => {
     exists: (id: string) =>
       Effect.map(sql`SELECT 1 FROM purchases WHERE id = ${id}`, (rows) => rows.length > 0),
 
-    /** Deletes some of the calls opened at or before `until`. Returns whether there may be more. */
-    deleteSome: (until: number) =>
-      Effect.map(
-        sql`
-          DELETE FROM purchases WHERE id IN (
-            SELECT id FROM purchases WHERE at <= ${until} LIMIT ${sweepSize}
-          ) RETURNING id`,
-        (deleted) => deleted.length === sweepSize,
-      ),
+    /** Deletes a page of the calls opened at or before `until`, and returns them. */
+    deleteSome: (until: number) => sql`
+      DELETE FROM purchases WHERE id IN (
+        SELECT id FROM purchases WHERE at <= ${until} LIMIT ${pageSize}
+      ) RETURNING id`,
   }
 }
 
@@ -179,9 +176,6 @@ const DayRow = Schema.Struct({
   unknownCalls: Schema.Int,
   unknownTargets: Schema.Int,
 })
-
-/** How many rows one statement deletes: few, so that other writers do not wait long. */
-const sweepSize = 1000
 
 const purchases: Table<Purchase> = {
   name: "purchases",
