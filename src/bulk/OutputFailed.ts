@@ -1,5 +1,6 @@
 import * as Data from "effect/Data"
 import * as Predicate from "effect/Predicate"
+import { fileProblem } from "../text/fileProblem.ts"
 
 /** The output cannot be written. `message` says why. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
@@ -16,6 +17,6 @@ export class OutputFailed extends Data.TaggedError("OutputFailed")<{
         message:
           Predicate.hasProperty(cause, "code") && cause.code === "EPIPE"
             ? "the output pipe was closed"
-            : `${name} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
+            : `${name} cannot be written: ${fileProblem(cause)}`,
       })
 }

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { maxUrls } from "../contract/Limits.ts"
 import * as UrlList from "../list/UrlList.ts"
+import { fileProblem } from "../text/fileProblem.ts"
 
 /** The list cannot be read. `message` names the list and says why. */
 export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
@@ -117,5 +118,5 @@ const unreadable = (name: string) => (cause: unknown) =>
     message:
       cause instanceof UrlList.UnreadableList
         ? `${name} ${cause.message}`
-        : `${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+        : `${name} cannot be read: ${fileProblem(cause)}`,
   })

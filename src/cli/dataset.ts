@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { counted } from "../text/counted.ts"
+import { fileProblem } from "../text/fileProblem.ts"
 import * as RankList from "../dataset/RankList.ts"
 import { Rankings } from "../dataset/Rankings.ts"
 import * as Database from "./Database.ts"
@@ -101,7 +102,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
 
 const unreadable = (file: string) => (cause: unknown) =>
   new UnreadableFile({
-    message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+    message: `${file} cannot be read: ${fileProblem(cause)}`,
   })
 
 const examine = (file: string) =>

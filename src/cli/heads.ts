@@ -10,6 +10,7 @@ import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { maxProblems } from "../ledger/Audit.ts"
 import * as Head from "../ledger/Head.ts"
 import * as Heads from "../sql/Heads.ts"
+import { fileProblem } from "../text/fileProblem.ts"
 
 class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
 
@@ -37,7 +38,7 @@ const decode = Schema.decode(Head.Line)
 export const compare = (file: string) =>
   NodeStream.fromReadable(
     () => createReadStream(file),
-    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${String(error)}` }),
+    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${fileProblem(error)}` }),
   ).pipe(
     Stream.decodeText("utf8"),
     Stream.splitLines,

@@ -61,8 +61,6 @@ export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQL
 
 export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))
 
-export const isDiskFull = (error: unknown): boolean => diskFull.test(codeOf(error))
-
 export const isDuplicate = (error: unknown): boolean =>
   /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(codeOf(error))
 

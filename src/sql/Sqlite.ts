@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "../StoreFailure.ts"
+import { fileProblem } from "../text/fileProblem.ts"
 import * as Failure from "./Failure.ts"
 import * as Migrations from "./Migrations.ts"
 import { naming } from "./naming.ts"
@@ -43,11 +44,8 @@ export const backup = (
     const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
     yield* Presence.examine(from, path, "ours")
     yield* Effect.provideService(Migrations.required, SqlClient.SqlClient, from)
-    if (existsSync(destination)) {
-      return yield* new StoreFailure({
-        message: `${destination} exists already; name another file`,
-      })
-    }
+    // VACUUM INTO accepts an empty file.
+    yield* privately(createEmpty(destination))
     // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API is
     // not used: it copies page by page, and starts over after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
@@ -62,6 +60,13 @@ export const backup = (
       Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+
+const createEmpty = (file: string) =>
+  Effect.try({
+    try: () => closeSync(openSync(file, "wx")),
+    catch: (cause) =>
+      new StoreFailure({ message: `${file} cannot be written: ${fileProblem(cause)}`, cause }),
+  })
 
 /** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>

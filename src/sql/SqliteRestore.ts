@@ -15,6 +15,7 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
 import { StoreFailure } from "../StoreFailure.ts"
+import { fileProblem } from "../text/fileProblem.ts"
 import * as Failure from "./Failure.ts"
 import { sync } from "./Sqlite.ts"
 
@@ -36,11 +37,13 @@ export const restore = <A, E, R>(
 ): Effect.Effect<Restored<A>, E | StoreFailure, R> =>
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
-      attempt(() => mkdtempSync(`${database}.restoring-`)),
+      attempt(`the folder ${dirname(database)} cannot be written`, () =>
+        mkdtempSync(`${database}.restoring-`),
+      ),
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
     )
     const copy = join(folder, basename(database))
-    yield* attempt(() => {
+    yield* attempt(`${source} cannot be copied`, () => {
       for (const part of ["", "-wal", "-journal"]) {
         if (part === "" || existsSync(source + part)) copyFileSync(source + part, copy + part)
       }
@@ -53,7 +56,10 @@ export const restore = <A, E, R>(
       const locked = lockUnlessDamaged(database)
       yield* process.platform === "win32" ? Effect.scoped(locked) : locked
     }
-    return { verified, former: yield* attempt(() => swap(copy, database)) }
+    return {
+      verified,
+      former: yield* attempt(`${database} cannot be replaced`, () => swap(copy, database)),
+    }
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
 /** Locks the file until the scope closes, and merges its WAL into it. */
@@ -104,11 +110,8 @@ const swap = (copy: string, database: string): string | undefined => {
   return stats && former
 }
 
-const attempt = <A>(act: () => A): Effect.Effect<A, StoreFailure> =>
+const attempt = <A>(problem: string, act: () => A): Effect.Effect<A, StoreFailure> =>
   Effect.try({
     try: act,
-    catch: (error) =>
-      Failure.isDiskFull(error)
-        ? Failure.describe(error)
-        : new StoreFailure({ message: Failure.wordsOf(error), cause: error }),
+    catch: (cause) => new StoreFailure({ message: `${problem}: ${fileProblem(cause)}`, cause }),
   })

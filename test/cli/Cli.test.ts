@@ -419,6 +419,20 @@ describe("a CLI verb that fails", () => {
     AUTHORITY_DATABASE_URL: "postgres://127.0.0.1/d",
   })
   fails(
+    "a backup into a folder that does not exist",
+    ["backup", "missing/copy.db"],
+    /missing\/copy\.db cannot be written: there is no such file or folder; check the path/,
+    {},
+    openAcme,
+  )
+  fails(
+    "a restore into a folder that cannot be written",
+    ["restore", import.meta.filename],
+    /the folder \/proc cannot be written: /,
+    // Not even the superuser may write there.
+    { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
+  )
+  fails(
     "a database in a folder that does not exist",
     ["serve"],
     /database.*folder|database.*directory/,

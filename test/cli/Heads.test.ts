@@ -92,7 +92,10 @@ for (const engine of ["SQLite", "PostgreSQL"] as const) {
         assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
         const again = yield* verify("--heads", "heads")
         assert.deepStrictEqual([again.code, again.stdout], [1, ""])
-        assert.match(again.stderr, /^authority: heads cannot be written: .+\n$/)
+        assert.match(
+          again.stderr,
+          /^authority: heads cannot be written: it exists already; name another file .+\n$/,
+        )
         assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
       }),
     )
@@ -123,7 +126,7 @@ for (const engine of ["SQLite", "PostgreSQL"] as const) {
         writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
         for (const [file, problem] of [
           ["wrong", /wrong: line 3 is not a head/],
-          ["missing", /missing cannot be read: .*ENOENT/],
+          ["missing", /missing cannot be read: there is no such file or folder; .*ENOENT/],
         ] as const) {
           const { code, stderr, stdout } = yield* verify("--against", file)
           assert.deepStrictEqual([code, stdout], [1, ""])

@@ -139,7 +139,10 @@ describe.skipIf(missing !== undefined)("a disk that is really read-only", () => 
         }
         const restored = yield* run(folder, ["restore", import.meta.filename])
         assert.deepStrictEqual([restored.code, restored.stdout], [1, ""])
-        assert.match(restored.stderr, /^authority: EROFS: read-only file system, [^\n]+\n$/)
+        assert.match(
+          restored.stderr,
+          /^authority: the folder [^\n]+ cannot be written: the disk is read-only; [^\n]+\n$/,
+        )
         yield* setReadOnly(false)
         const running = yield* serve(folder)
         assert.strictEqual((yield* check(running.url, key)).status, 200)

@@ -290,7 +290,10 @@ describe("CLI verbs while a service runs", () => {
         assert.deepInclude(copied, { file: "copy.db", accounts: 1, entries: 2 })
         const again = yield* verb(cwd, ["backup", "copy.db"])
         assert.strictEqual(again.code, 1)
-        assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)
+        assert.match(
+          again.stderr,
+          /^authority: copy\.db cannot be written: it exists already[^\n]*\n$/,
+        )
         const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
         const verified = yield* verb(cwd, ["credits", "verify", "--json"], settings)
         assert.strictEqual(JSON.parse(verified.stdout).ok, true)
