@@ -184,7 +184,7 @@ const splitter = (
         )
       }
     }
-    return rows.filter((row) => row.some((cell) => cell.trim() !== ""))
+    return rows.filter((row) => row.some(isFilled))
   }
 }
 
@@ -256,8 +256,7 @@ const layoutOf = (
   if (first === undefined) return undefined
   const isNamed = asked !== undefined && !isNumber(asked)
   const hasUrls = others.some((row) => row.some(isUrl))
-  const hasHeader =
-    isNamed || (!first.some(isUrl) && (hasUrls || first.some((cell) => title.test(cell.trim()))))
+  const hasHeader = isNamed || (!first.some(isUrl) && (hasUrls || hasTitle(first)))
   const isClear = asked !== undefined || separator !== undefined
   if (!isClear && !isTable(rows, hasHeader && (hasUrls || first.length > 1), split(none)))
     return undefined
@@ -274,21 +273,29 @@ const layoutOf = (
 }
 
 // Finds the table behind the lines that some programs write before it: titles and dates, which fill
-// at most half of the table's columns. `fitting` counts the rows that are as wide as the table.
+// at most half of the table's columns, or end before the header's last column. `fitting` counts the
+// rows that are as wide as the table.
 const tableIn = (all: ReadonlyArray<ReadonlyArray<string>>) => {
   const counts = new Map<number, number>()
   for (const { length } of all) counts.set(length, (counts.get(length) ?? 0) + 1)
   const [width = 0] = [...counts].toSorted(([, one], [, other]) => other - one)[0] ?? []
-  const start = all.findIndex(
-    (row) =>
-      row.some((cell) => isUrl(cell) || title.test(cell.trim())) ||
-      row.filter((cell) => cell.trim() !== "").length * 2 > width,
-  )
-  const rows = all.slice(Math.max(0, start))
+  const firstUrl = all.findIndex((row) => row.some(isUrl))
+  const heads = all
+    .slice(0, firstUrl < 0 ? all.length : firstUrl)
+    .filter((row) => hasTitle(row) || row.filter(isFilled).length * 2 > width)
+  const header = heads.reduce<ReadonlyArray<string> | undefined>((best, row) => {
+    const isBetter = best === undefined || (!hasTitle(best) && lastFilled(row) > lastFilled(best))
+    return isBetter ? row : best
+  }, undefined)
+  const rows = all.slice(Math.max(0, header === undefined ? firstUrl : all.indexOf(header)))
   const isWide = width > 1 && widthOf(rows) === width
   const fitting = isWide ? rows.filter(({ length }) => length === width).length : 0
   return { before: all.length - rows.length, rows, fitting }
 }
+
+const isFilled = (cell: string) => cell.trim() !== ""
+const hasTitle = (row: ReadonlyArray<string>) => row.some((cell) => title.test(cell.trim()))
+const lastFilled = (row: ReadonlyArray<string>) => row.findLastIndex(isFilled)
 
 const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length ?? 0
 

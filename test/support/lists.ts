@@ -172,6 +172,20 @@ export const fixtures: ReadonlyArray<Fixture> = [
     column: "Adresse",
   },
   {
+    name: "a sheet whose date fills more than half of its columns",
+    targets: 2,
+    content: "Report Q3,,\nDate,2026-01-01,\n\nPlace,da,x\na.com,1,2\nb.com,1,2\n",
+    urls: ["a.com", "b.com"],
+    column: "Place",
+  },
+  {
+    name: "a CSV whose first row has no URL and more cells than the header has names",
+    targets: 1,
+    content: "Website,da,\nlocalhost,1,x\na.com,2,\n",
+    urls: ["localhost", "a.com"],
+    column: "Website",
+  },
+  {
     name: "a CSV in Windows-1252",
     targets: 2,
     content: Buffer.from(
