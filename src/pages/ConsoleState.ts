@@ -2,6 +2,7 @@
 import { batch, computed, effect, signal } from "@preact/signals"
 import { v4 as uuid } from "uuid"
 import type { Plan } from "../run/Plan.ts"
+import { counted } from "../text/counted.ts"
 import {
   account,
   base,
@@ -18,7 +19,6 @@ import { KeptJournal } from "./KeptJournal.ts"
 import type { KeptList, Summary } from "./KeptRun.ts"
 import { ListRun, type Surroundings } from "./ListRun.ts"
 import * as RunStore from "./RunStore.ts"
-import { count } from "./Texts.ts"
 import { areVersions } from "./UrlList.ts"
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
@@ -262,7 +262,7 @@ const readHistory = async () => {
     if (list === undefined) return
     past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
     if (list.unreadable > 0) {
-      storeProblem.value = `${count(list.unreadable, "stored run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
+      storeProblem.value = `${counted(list.unreadable, "stored run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
     }
     const brokenOff = history.value.find(({ checked, failed, total }) => checked + failed < total)
     const run = brokenOff && (await findOrLoad(brokenOff.id))

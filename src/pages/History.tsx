@@ -1,7 +1,8 @@
+import { counted } from "../text/counted.ts"
 import { Ask } from "./Ask.tsx"
 import { activeRun, deleteAll, deleteRun, history, openRun, shown } from "./ConsoleState.ts"
 import type { Summary } from "./KeptRun.ts"
-import { addresses, count, number } from "./Texts.ts"
+import { addresses, number } from "./Texts.ts"
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
 const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
@@ -64,5 +65,5 @@ const tally = ({ checked, creditsUsed, failed, name, total }: Summary) =>
     `${number(checked)} checked`,
     ...(failed === 0 ? [] : [`${number(failed)} not checked`]),
     ...(checked + failed === total ? [] : [`${number(total - checked - failed)} left`]),
-    count(creditsUsed, "credit"),
+    counted(creditsUsed, "credit"),
   ].join(" · ")

@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals"
 import { useRef } from "preact/hooks"
+import { counted } from "../text/counted.ts"
 import {
   account,
   credits,
@@ -14,7 +15,7 @@ import {
   typedKey,
 } from "./Account.ts"
 import { keyStartLength } from "./ListRun.ts"
-import { count, number } from "./Texts.ts"
+import { number } from "./Texts.ts"
 
 const keyFieldId = "key"
 
@@ -102,7 +103,7 @@ const Account = ({ entered }: { readonly entered: string }) => (
     <dl class="facts">
       <div>
         <dt>Spent since page load</dt>
-        <dd>{count(spent.value, "credit")}</dd>
+        <dd>{counted(spent.value, "credit")}</dd>
       </div>
       {account.value !== undefined && (
         <div>

@@ -1,9 +1,10 @@
 import { batch, computed, signal } from "@preact/signals"
 import { decoded } from "../list/UrlList.ts"
+import { counted } from "../text/counted.ts"
 import { key } from "./Account.ts"
 import { activeRun, check, isChecked, limit } from "./ConsoleState.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
-import { addresses, count } from "./Texts.ts"
+import { addresses } from "./Texts.ts"
 import * as UrlList from "./UrlList.ts"
 
 interface Attachment {
@@ -273,7 +274,7 @@ const Reading = () => {
       ? "Paste a list of any length, or drop a file here."
       : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
-    ...(repeated === 0 ? [] : [count(repeated, "duplicate")]),
+    ...(repeated === 0 ? [] : [counted(repeated, "duplicate")]),
     ...(attached.value?.isWindows1252 === true ? ["read as Windows-1252, not UTF-8"] : []),
   ]
   return (

@@ -1,7 +1,8 @@
 import type { Plan } from "../run/Plan.ts"
+import { counted } from "../text/counted.ts"
 import { check, confirm, decline, limit, type Question } from "./ConsoleState.ts"
 import type { ListRun } from "./ListRun.ts"
-import { addresses, asked, atMost, count, number } from "./Texts.ts"
+import { addresses, asked, atMost, number } from "./Texts.ts"
 
 /** What the run has found out about its list, before it pays. */
 export const Found = ({ run }: { readonly run: ListRun }) => {
@@ -43,11 +44,11 @@ const factsOf = (plan: Plan): ReadonlyArray<readonly [name: string, text: string
   ["Known to the service", number(plan.known)],
   ["To buy", number(plan.toBuy)],
   ...(plan.repeated === 0 ? [] : [["Sent, answer fetched again", number(plan.repeated)] as const]),
-  ["Price of each", plan.price === undefined ? "unknown" : count(plan.price, "credit")],
+  ["Price of each", plan.price === undefined ? "unknown" : counted(plan.price, "credit")],
   ["This start costs", atMost(plan.maxCredits)],
   ...(plan.availableCredits === undefined
     ? []
-    : [["Balance", count(plan.availableCredits, "credit")] as const]),
+    : [["Balance", counted(plan.availableCredits, "credit")] as const]),
 ]
 
 /** Asks the user before the run pays. */

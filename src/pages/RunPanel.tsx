@@ -1,6 +1,7 @@
 import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Delay } from "../run/Run.ts"
+import { counted } from "../text/counted.ts"
 import { Charts } from "./Charts.tsx"
 import {
   activeRun,
@@ -18,16 +19,7 @@ import { Asking, Found } from "./PlanPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
 import { isWorthRetrying, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
-import {
-  addresses,
-  atMost,
-  count,
-  halted,
-  number,
-  remaining,
-  standing,
-  untilRetry,
-} from "./Texts.ts"
+import { addresses, atMost, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
 
 export const RunPanel = ({ run }: { readonly run: ListRun }) => {
   const filter = useSignal(TableView.everything)
@@ -188,7 +180,7 @@ const Count = ({
 
 /** The text for screen readers. It changes only after each quarter of the run and at the end. */
 const announcement = (run: ListRun) => {
-  if (!run.isActive) return `${standing(run)}. ${count(run.creditsUsed, "credit")} used.`
+  if (!run.isActive) return `${standing(run)}. ${counted(run.creditsUsed, "credit")} used.`
   const quarters = Math.floor(((run.checked + run.failed) / run.total) * 4)
   return `${standing(run)}. ${quarters * 25} percent of the addresses are processed.`
 }
@@ -255,7 +247,7 @@ const Notices = ({ run }: { readonly run: ListRun }) => {
         <p class="hint">
           {addresses(run.givenUp.targets)} {run.givenUp.targets === 1 ? "was" : "were"} checked anew
           because the answers were lost. The lost answers may have cost up to{" "}
-          {count(run.givenUp.credits ?? 0, "credit")} more; the account's statement shows it.
+          {counted(run.givenUp.credits ?? 0, "credit")} more; the account's statement shows it.
         </p>
       )}
       <div role="alert">

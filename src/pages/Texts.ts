@@ -2,6 +2,7 @@
 import type { Outcome } from "../client/PromiseClient.ts"
 import { twice } from "../run/PlanText.ts"
 import type { Delay } from "../run/Run.ts"
+import { counted } from "../text/counted.ts"
 import type { Question } from "./ConsoleState.ts"
 import type { Halt, ListRun } from "./ListRun.ts"
 import type { Reason } from "./Row.ts"
@@ -17,10 +18,7 @@ export const figure = (n: number) => figures.format(n)
 /** A part of one, from 0 to 1, as a percentage. */
 export const share = (part: number) => shares.format(part)
 
-export const count = (n: number, one: string, many = `${one}s`) =>
-  `${number(n)} ${n === 1 ? one : many}`
-
-export const addresses = (n: number) => count(n, "address", "addresses")
+export const addresses = (n: number) => counted(n, "address", "addresses")
 
 export const reasons: Readonly<
   Record<Reason, { readonly label: string; readonly explanation: string }>
@@ -60,7 +58,7 @@ export const halted = (halt: Halt, { waiting }: ListRun): Notice => {
     case "credits":
       return {
         title: "Out of credits",
-        text: `${left}, and the account has ${count(halt.available, "credit")}. ${kept} Continue after the operator has granted more credits.`,
+        text: `${left}, and the account has ${counted(halt.available, "credit")}. ${kept} Continue after the operator has granted more credits.`,
       }
     case "key":
       return {
@@ -111,11 +109,11 @@ export const asked = ({ plan, reasons, run }: Question, limit: number): string =
         case "limit":
           return plan.maxCredits === undefined
             ? "The service does not name its price."
-            : `This is more than ${count(limit, "credit")}, the limit that you set.`
+            : `This is more than ${counted(limit, "credit")}, the limit that you set.`
         case "balance":
           return plan.maxCredits === undefined
             ? []
-            : `The account has ${count(plan.availableCredits ?? 0, "credit")}: the run stops when the credits are spent. You can continue it later.`
+            : `The account has ${counted(plan.availableCredits ?? 0, "credit")}: the run stops when the credits are spent. You can continue it later.`
       }
     })
     .join(" ")
@@ -127,7 +125,7 @@ export const moment = (at: number) => moments.format(at)
 
 /** The most that something costs. */
 export const atMost = (credits: number | undefined): string =>
-  credits === undefined ? "at an unknown price" : `at most ${count(credits, "credit")}`
+  credits === undefined ? "at an unknown price" : `at most ${counted(credits, "credit")}`
 
 /** Says when the run sends the next retry. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
@@ -136,10 +134,10 @@ export const untilRetry = (delay: Delay, now: number): string => {
 }
 
 const duration = (seconds: number): string => {
-  if (seconds < 60) return count(seconds, "second")
+  if (seconds < 60) return counted(seconds, "second")
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${count(minutes, "minute")} ${count(seconds % 60, "second")}`
-  return `${count(Math.floor(minutes / 60), "hour")} ${count(minutes % 60, "minute")}`
+  if (minutes < 60) return `${counted(minutes, "minute")} ${counted(seconds % 60, "second")}`
+  return `${counted(Math.floor(minutes / 60), "hour")} ${counted(minutes % 60, "minute")}`
 }
 
 /**
@@ -147,8 +145,8 @@ const duration = (seconds: number): string => {
  */
 export const remaining = (seconds: number): string =>
   seconds < 90
-    ? `about ${count(Math.max(1, Math.round(seconds)), "second")} left`
-    : `about ${count(Math.round(seconds / 60), "minute")} left`
+    ? `about ${counted(Math.max(1, Math.round(seconds)), "second")} left`
+    : `about ${counted(Math.round(seconds / 60), "minute")} left`
 
 /** The status of a run in one line. */
 export const standing = (run: ListRun): string => {

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
+import { counted } from "../../text/counted.ts"
 import { Ask } from "../Ask.tsx"
-import { count, number } from "../Texts.ts"
+import { number } from "../Texts.ts"
 import type { Entry, UsageRow } from "./AdminApi.ts"
 import { Field } from "./Field.tsx"
 import { Keys } from "./Keys.tsx"
@@ -101,7 +102,7 @@ const Days = ({ days }: { readonly days: ReadonlyArray<UsageRow> }) => {
       ) : (
         <ul class="days" aria-label="Credits by UTC day, in the last 30 days">
           {days.map(({ checks, credits, day = "" }) => (
-            <li key={day} title={`${day}: ${count(checks, "check")}`}>
+            <li key={day} title={`${day}: ${counted(checks, "check")}`}>
               <span class="when">{day.slice(5)}</span>
               <meter min={0} max={most} value={credits} aria-hidden="true" />
               <span class="n">{number(credits)}</span>

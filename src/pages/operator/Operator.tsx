@@ -1,7 +1,8 @@
 /** The operator's part of the console, for services with an administration. */
 import { useSignal } from "@preact/signals"
 import { useRef } from "preact/hooks"
-import { count, number } from "../Texts.ts"
+import { counted } from "../../text/counted.ts"
+import { number } from "../Texts.ts"
 import { AccountPanel } from "./AccountPanel.tsx"
 import type { Account } from "./AdminApi.ts"
 import { Field } from "./Field.tsx"
@@ -185,10 +186,10 @@ const Providers = () => (
           {[
             one.reason,
             one.quota &&
-              `${number(one.quota.left)} of ${count(one.quota.allotted, one.quota.unit, one.quota.unit)} left`,
+              `${number(one.quota.left)} of ${counted(one.quota.allotted, one.quota.unit, one.quota.unit)} left`,
             one.index && `index ${one.index}`,
             one.latencyMs !== null && `${number(Math.round(one.latencyMs))} ms a call`,
-            one.callsInFlight !== null && `${count(one.callsInFlight, "call")} in flight`,
+            one.callsInFlight !== null && `${counted(one.callsInFlight, "call")} in flight`,
             one.statusError,
           ]
             .filter((part) => typeof part === "string")
@@ -196,7 +197,7 @@ const Providers = () => (
         </p>
         {one.errors.length > 0 && (
           <details>
-            <summary>{count(one.errors.length, "failed call")}</summary>
+            <summary>{counted(one.errors.length, "failed call")}</summary>
             <ul>
               {one.errors.map(({ at, message }, i) => (
                 <li key={i}>
