@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Predicate from "effect/Predicate"
+import * as Str from "effect/String"
 import { Settings } from "../Settings.ts"
 
 /** Logs in the format and level of the settings, to stderr or stdout. */
@@ -21,7 +22,10 @@ export const layer = (options: { readonly stderr: boolean }) =>
         : toStream(jsonLogger)
       return Effect.zipRight(
         Effect.locallyScoped(FiberRef.currentLoggers, HashSet.make(logger)),
-        Effect.locallyScoped(FiberRef.currentMinimumLogLevel, levels[logLevel]),
+        Effect.locallyScoped(
+          FiberRef.currentMinimumLogLevel,
+          LogLevel.fromLiteral(Str.capitalize(logLevel)),
+        ),
       )
     }),
   )
@@ -43,13 +47,3 @@ const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
     ? undefined
     : value
-
-const levels = {
-  trace: LogLevel.Trace,
-  debug: LogLevel.Debug,
-  info: LogLevel.Info,
-  warning: LogLevel.Warning,
-  error: LogLevel.Error,
-  fatal: LogLevel.Fatal,
-  none: LogLevel.None,
-}
