@@ -18,13 +18,7 @@ export const baseUrlOf = (baseUrl: string | URL): string => {
 }
 
 /** `URL.parse` is missing in Node 20. */
-const parsed = (text: string) => {
-  try {
-    return new URL(text)
-  } catch {
-    return undefined
-  }
-}
+const parsed = (text: string) => (URL.canParse(text) ? new URL(text) : undefined)
 
 /** Throws Unauthorized when the key has characters that a header cannot contain. */
 export const keyHeader = (apiKey: string) => {
