@@ -5,6 +5,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
@@ -56,7 +57,9 @@ interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
 
-const by = Effect.zipWith(Actor, CurrentRequest, (actor, request) => ({ actor, request }))
+const by = Effect.zipWith(Actor, CurrentRequest, (actor, request) =>
+  Context.make(Actor, actor).pipe(Context.add(CurrentRequest, request)),
+)
 
 const notApplied = Exit.die("the commit left out this change")
 

@@ -5,18 +5,20 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
+import type { Actor, CurrentRequest } from "../AuditLog.ts"
 import { Books } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { type Given, type Grant, makeLines } from "./auditLines.ts"
+import { type Grant, makeLines } from "./auditLines.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
 import type * as SharedCommits from "./SharedCommits.ts"
@@ -33,7 +35,7 @@ export interface Command {
    */
   readonly keyedHold: Hold | undefined
   /** Who changes the books; undefined for a client's request, which gets no line in the audit log. */
-  readonly by: Omit<Given, "at"> | undefined
+  readonly by: Context.Context<Actor | CurrentRequest> | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
@@ -104,7 +106,7 @@ export const make = (
     const acts = applyAll(commands, books, now)
     yield* queries.write(books)
     // In the same transaction, so that no credits are granted without a line in the audit log.
-    for (const act of acts) yield* appendGrant(...act)
+    for (const [act, by] of acts) yield* Effect.provide(appendGrant(act), by)
     former.written = books
     former.isUndecided = answersAreLost
   })
@@ -129,22 +131,22 @@ export const make = (
 
 /** Applies the commands to the books. Returns the lines that the audit log gets for them. */
 const applyAll = (commands: ReadonlyArray<Command>, books: Books, now: number) => {
-  const acts: Array<readonly [Grant, Given]> = []
-  for (const command of commands) {
+  const acts: Array<readonly [Grant, Context.Context<Actor | CurrentRequest>]> = []
+  for (const { apply, by } of commands) {
     const { length } = books.newEntries
-    command.apply(books, now)
-    if (command.by === undefined) continue
-    const given = { ...command.by, at: now }
-    for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), given])
+    apply(books, now)
+    if (by === undefined) continue
+    for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), by])
   }
   return acts
 }
 
-const actOf = ({ accountId, amount, kind, note, sequence }: LedgerEntry): Grant => ({
+const actOf = ({ accountId, amount, at, kind, note, sequence }: LedgerEntry): Grant => ({
   action: kind === "correction" ? "credits.correct" : "credits.grant",
   account: accountId,
   granted: kind === "correction" ? -amount : amount,
   detail: { amount, note, entry: sequence },
+  at,
 })
 
 const noteCommit = (written: Books | undefined, heartbeat: Heartbeat["Type"] | undefined) => {

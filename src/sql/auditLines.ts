@@ -5,7 +5,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { type Act, Actor, type ActRequest, CurrentRequest } from "../AuditLog.ts"
+import { type Act, Actor, CurrentRequest } from "../AuditLog.ts"
 import * as AuditLine from "../ledger/AuditLine.ts"
 import { inserter, type Table } from "./bulkRows.ts"
 import { forUpdate } from "./transaction.ts"
@@ -26,12 +26,6 @@ export interface Grant {
   readonly account: string
   readonly granted: number
   readonly detail: AuditLine.Detail
-}
-
-/** What a commit in another fiber knows of the fiber that asked for the change. */
-export interface Given {
-  readonly actor: string
-  readonly request: ActRequest | undefined
   readonly at: number
 }
 
@@ -92,15 +86,14 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
   const row = makeRow(sql)
 
   const append = Effect.fnUntraced(function* (
-    unsealed: Omit<AuditLine.Unsealed, "at" | "actor">,
-    given?: Given,
+    unsealed: Omit<AuditLine.Unsealed, "at" | "actor"> & { readonly at?: number },
   ) {
     const [log] = yield* lockHead
-    const actor = given?.actor ?? (yield* Actor)
-    const at = given?.at ?? (yield* Clock.currentTimeMillis)
-    const [{ entries, head }, line] = AuditLine.seal(log, { ...unsealed, actor, at })
+    const actor = yield* Actor
+    const now = yield* Clock.currentTimeMillis
+    const [{ entries, head }, line] = AuditLine.seal(log, { at: now, ...unsealed, actor })
     yield* insert([line])
-    const request = given === undefined ? yield* CurrentRequest : given.request
+    const request = yield* CurrentRequest
     if (request !== undefined) {
       const { action, rowId } = unsealed
       const { fingerprint, key: requestKey } = request
@@ -131,20 +124,9 @@ export const makeLines = (sql: SqlClient.SqlClient) => {
         })
       }),
 
-    appendGrant: ({ account, action, detail, granted }: Grant, given: Given) =>
+    appendGrant: ({ account, ...grant }: Grant) =>
       Effect.flatMap(row("accounts", account), ({ name = account }) =>
-        append(
-          {
-            ...none,
-            action,
-            subject: name,
-            detail,
-            rowTable: "accounts",
-            rowId: account,
-            granted,
-          },
-          given,
-        ),
+        append({ ...none, ...grant, subject: name, rowTable: "accounts", rowId: account }),
       ),
   }
 }
