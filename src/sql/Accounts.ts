@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
-import { genesisHash } from "../ledger/LedgerEntry.ts"
+import * as Balance from "../ledger/Balance.ts"
 import { makeLines } from "./auditLines.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
@@ -36,14 +36,7 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       create: Effect.fn("Accounts.create")(function* (name) {
         const account = Account.make({ id: AccountId.make(uuid()), name })
         const row = { ...account, createdAt: yield* Clock.currentTimeMillis }
-        const opened = {
-          accountId: account.id,
-          granted: 0,
-          charged: 0,
-          held: 0,
-          entries: 0,
-          head: genesisHash,
-        }
+        const opened = { accountId: account.id, ...Balance.empty }
         yield* sql`INSERT INTO accounts ${sql.insert(row)}`.pipe(
           Effect.zipRight(sql`INSERT INTO balances ${sql.insert(opened)}`),
           Effect.catchIf(Failure.isDuplicate, () => new AccountExists({ name })),
