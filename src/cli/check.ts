@@ -12,6 +12,7 @@ import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
@@ -336,17 +337,41 @@ interface Run {
   readonly doubtful: "again" | "leaveOut"
 }
 
-/** Runs the plan, and writes the outcomes in the order of the list as soon as they are there. */
-const run = (options: Options, { doubtful, format, input, list, progress, sink }: Run) =>
+/** Runs the plan. An interruption ends the run and the output as too few credits do. */
+const run = (options: Options, running: Run) =>
   Effect.gen(function* () {
-    const { finish, run } = list
+    const { format, input, list, sink } = running
     yield* sink.begin
     const own = options.columns === "url" ? undefined : input.table
     yield* sink.write(format.begin(own))
+    // The run has begun before the fork, so that an interruption always finds a run to abort.
+    const going = checking(options, { ...running, run: list.run })
+    // Effect interrupts a child at once, and this fiber has its output to end.
+    const fiber = yield* Effect.forkScoped(writing(options, running, own, going))
+    return yield* Effect.onInterrupt(Fiber.join(fiber), () => {
+      abort(list.run)
+      return Fiber.await(fiber)
+    })
+  })
+
+// The first call waits for the batches in flight, and the second one aborts them.
+const abort = (run: CheckedList.CheckedList["run"]) => {
+  run.stop()
+  run.stop()
+}
+
+/** Writes the outcomes in the order of the list as soon as they are there, and the summary. */
+const writing = (
+  options: Options,
+  { format, input, list, progress, sink }: Run,
+  own: UrlInput.UrlInput["table"],
+  going: ReturnType<typeof checking>,
+) =>
+  Effect.gen(function* () {
+    const { finish, run } = list
     const tally = CheckTally.make()
     let areFirst = true
-    const going = checking(options, { run, progress, doubtful })
-    const writing = Stream.runForEach(input.rows, (items) =>
+    const outcomes = Stream.runForEach(input.rows, (items) =>
       Effect.gen(function* () {
         const rows: Array<OutcomeFormat.Row> = []
         for (const item of items) {
@@ -360,7 +385,7 @@ const run = (options: Options, { doubtful, format, input, list, progress, sink }
         areFirst = false
       }),
     )
-    yield* Effect.all([going, writing], { concurrency: "unbounded", discard: true })
+    yield* Effect.all([going, outcomes], { concurrency: "unbounded", discard: true })
     yield* sink.write(format.end)
     yield* progress.clear
     const summary = tally.summary(run.creditsUsed)
@@ -369,7 +394,7 @@ const run = (options: Options, { doubtful, format, input, list, progress, sink }
     return summary
   })
 
-/** Lets the run go. An interruption aborts the batches in flight, and waits until they are. */
+/** Starts the run. A failure of the output aborts the batches in flight, and waits until they are. */
 const checking = (
   options: Options,
   {
@@ -388,8 +413,7 @@ const checking = (
   return Effect.onInterrupt(
     CheckedList.attempt(() => end),
     () => {
-      run.stop()
-      run.stop()
+      abort(run)
       return Effect.promise(() => end.catch(() => {}))
     },
   )

@@ -142,6 +142,31 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
+    "a bulk check with --json ends its document on Ctrl-C",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list, spent } = yield* service(20_000)
+        list(Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`))
+        for (const [more, paid] of [
+          [[], 300],
+          [["--output", "out.csv"], 700],
+        ] as const) {
+          const running = yield* start(cwd, [...args, "--json", ...more])
+          yield* spent(paid)
+          running.signal("SIGINT")
+          assert.strictEqual(yield* finished(running), 1)
+          assert.match(running.stderr(), /authority: stopped; to resume, run the same command\n$/)
+          const { outcomes, summary } = JSON.parse(running.stdout())
+          assert.deepInclude(summary, { complete: false, urls: 2000 })
+          if (more.length === 0) assert.lengthOf(outcomes, summary.succeeded)
+          assert.isAtLeast(summary.succeeded, paid)
+          assert.strictEqual(summary.left, 2000 - summary.succeeded)
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a bulk check without credits reports how many URLs are left, and resumes after a grant",
     () =>
       Effect.gen(function* () {
