@@ -5,10 +5,11 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
-import { Budget } from "./ledger/Budget.ts"
+import { Budget, type Spent } from "./ledger/Budget.ts"
 import * as Scope from "./Scope.ts"
 import * as Search from "./Search.ts"
 import { ShortText } from "./ShortText.ts"
+import { isoTime } from "./time/isoTime.ts"
 import { latestTime } from "./time/TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
@@ -61,6 +62,23 @@ export const isUsable = (key: ApiKey, now: number): boolean =>
 
 export const stateOf = (key: ApiKey, now: number): "active" | "expired" | "revoked" =>
   key.revokedAt !== null ? "revoked" : isUsable(key, now) ? "active" : "expired"
+
+/** The budget of a key as answers show it. */
+export const budgetDocument = (spent: Spent) => ({ ...spent, resetsAt: isoTime(spent.resetsAt) })
+
+/** A key and what is used of its budget, as lists of keys show it. */
+export const documentOf = (key: ApiKey, spent: Spent | undefined, now: number) => ({
+  id: key.id,
+  start: key.start,
+  label: key.label,
+  state: stateOf(key, now),
+  scopes: key.scopes,
+  budget: spent === undefined ? null : budgetDocument(spent),
+  createdAt: isoTime(key.createdAt),
+  expiresAt: isoTime(key.expiresAt),
+  revokedAt: isoTime(key.revokedAt),
+  lastUsedAt: isoTime(key.lastUsedAt),
+})
 
 /** A time that a `Date` can hold. `Expiry.make` throws for a later time. */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))

@@ -9,6 +9,7 @@ import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "./ledger/Budget.ts"
 import type { AuditLine, Detail } from "./ledger/AuditLine.ts"
+import { isoTime } from "./time/isoTime.ts"
 
 /**
  * Who makes the changes of the current fiber: `serve`, unless the command line or the HTTP
@@ -81,8 +82,6 @@ export class AuditLog extends Context.Tag("authority/AuditLog")<
   }
 >() {}
 
-const iso = (epochMs: number) => new Date(epochMs).toISOString()
-
 /** The details of the acts on keys, the same in every store. Times are epoch milliseconds. */
 export const keyDetail = {
   created: (
@@ -91,21 +90,21 @@ export const keyDetail = {
   ): Detail => ({
     label,
     start,
-    expiresAt: expiresAt === null ? null : iso(expiresAt),
+    expiresAt: isoTime(expiresAt),
     scopes: scopes.join(","),
     ...(budget != null && { budget: textOf(budget) }),
     ...(replaces !== undefined && { replaces }),
   }),
   rotated: (successor: ApiKeyId, expiresAt: number): Detail => ({
     successor,
-    expiresAt: iso(expiresAt),
+    expiresAt: isoTime(expiresAt),
   }),
   updated: ({ budget, label, scopes }: Change): Detail => ({
     ...(label !== undefined && { label }),
     ...(scopes !== undefined && { scopes: scopes.join(",") }),
     ...(budget !== undefined && { budget: budget === null ? "none" : textOf(budget) }),
   }),
-  revoked: (revokedAt: number): Detail => ({ revokedAt: iso(revokedAt) }),
+  revoked: (revokedAt: number): Detail => ({ revokedAt: isoTime(revokedAt) }),
 }
 
 /**

@@ -18,7 +18,7 @@ import { Contradiction, NotFound } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
 import { refuseUnavailable } from "../http/errorAnswer.ts"
-import { answerHistory, isoTime } from "../http/handlers.ts"
+import { answerHistory } from "../http/handlers.ts"
 import { type Spent, textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
@@ -31,6 +31,7 @@ import {
   statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
+import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Done, once, repeated } from "./acts.ts"
 
@@ -52,8 +53,6 @@ const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
 
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
   Effect.mapError(accounts.find(nameOrId), notFound)
-
-const iso = (at: number) => new Date(at).toISOString()
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
@@ -151,7 +150,7 @@ const noRecent =
 
 const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
   sequence: entry.sequence,
-  at: iso(at),
+  at: isoTime(at),
   kind,
   amount: kind === "grant" ? amount : -amount,
   balanceAfter: entry.balanceAfter,
@@ -174,9 +173,10 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         const ids = found.map(({ id }) => id)
         const spent = yield* Effect.catchAll(budgets(ids), refuseUnavailable)
         const now = yield* Clock.currentTimeMillis
-        return found.map((key) =>
-          keyOf({ ...key, account: key.accountName }, spent.get(key.id), now),
-        )
+        return found.map((key) => ({
+          account: key.accountName,
+          ...ApiKey.documentOf(key, spent.get(key.id), now),
+        }))
       })
 
     const answerNewKey = makeAnswerNewKey(find, keys)
@@ -205,7 +205,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
           const { name: account } = yield* find(key.accountId)
           const spent = yield* Effect.catchAll(budgets([key.id]), refuseUnavailable)
           const now = yield* Clock.currentTimeMillis
-          return answer({ key: keyOf({ ...key, account }, spent.get(key.id), now) })
+          return answer({ key: { account, ...ApiKey.documentOf(key, spent.get(key.id), now) } })
         }),
       )
       .handle("rotateKey", ({ path, payload: { grace = Duration.zero } }) =>
@@ -220,7 +220,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
         Effect.gen(function* () {
           const revoked = keys.revoke(path.id).pipe(refused("key.revoke", path.id))
           const { id, revokedAt } = yield* Effect.mapError(revoked, notFound)
-          return answer({ id, revokedAt: iso(revokedAt) })
+          return answer({ id, revokedAt: isoTime(revokedAt) })
         }),
       )
   }),
@@ -251,24 +251,6 @@ const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) =>
   expiresAt: isoTime(record.expiresAt),
   scopes: record.scopes,
   budget: record.budget ?? null,
-})
-
-const keyOf = (
-  key: ApiKey.ApiKey & { readonly account: string },
-  spent: Spent | undefined,
-  now: number,
-) => ({
-  id: key.id,
-  account: key.account,
-  start: key.start,
-  label: key.label,
-  state: ApiKey.stateOf(key, now),
-  scopes: key.scopes,
-  budget: spent === undefined ? null : { ...spent, resetsAt: isoTime(spent.resetsAt) },
-  createdAt: iso(key.createdAt),
-  expiresAt: isoTime(key.expiresAt),
-  revokedAt: isoTime(key.revokedAt),
-  lastUsedAt: isoTime(key.lastUsedAt),
 })
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
@@ -311,7 +293,7 @@ const stateOf = (circuit: Circuit) =>
         callsInFlight: calls?.inFlight ?? null,
         callLimit: calls?.limit ?? null,
         latencyMs: calls?.latencyMs ?? null,
-        errors: (calls?.errors ?? []).map((error) => ({ ...error, at: iso(error.at) })),
+        errors: (calls?.errors ?? []).map((error) => ({ ...error, at: isoTime(error.at) })),
         quota: quota === undefined ? null : quotaOf(quota),
         index,
         statusError: Either.isLeft(said) ? said.left.message : null,
@@ -362,7 +344,7 @@ const audit = HttpApiBuilder.group(AdminApi, "audit", (handlers) =>
     })
     return handlers.handle("audit", ({ urlParams }) =>
       Effect.map(list(urlParams), (lines) =>
-        answer({ entries: lines.map((line) => ({ ...line, at: iso(line.at) })) }),
+        answer({ entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) }),
       ),
     )
   }),

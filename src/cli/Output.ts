@@ -3,7 +3,6 @@ import { fstatSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { printable } from "../text/printable.ts"
-import { latestTime } from "../time/TimeSpan.ts"
 
 /** Writes to stdout. Returns when the operating system has accepted the whole text. */
 export const write = (text: string): Effect.Effect<void, OutputFailed> =>
@@ -72,7 +71,3 @@ export const table = (
       .trimEnd()
   return [headers, ...rows].map(lineOf).join("\n")
 }
-
-/** Formats a time as ISO 8601; null stays null. A time beyond `latestTime` becomes `latestTime`. */
-export const time = (epochMs: number | null): string | null =>
-  epochMs === null ? null : new Date(Math.min(epochMs, latestTime)).toISOString()

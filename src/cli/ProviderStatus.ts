@@ -12,7 +12,7 @@ import { failWithStoreFailure } from "../StoreFailure.ts"
 import { Target } from "../Target.ts"
 import { printable } from "../text/printable.ts"
 import * as Logging from "./Logging.ts"
-import { time } from "./Output.ts"
+import { isoTime } from "../time/isoTime.ts"
 import * as Providers from "./Providers.ts"
 
 /** The state of one provider. `detail` is for people and contains everything. */
@@ -174,13 +174,13 @@ const shown = ({ allotted, left, resetsAt, unit }: Quota) => ({
   unit,
   allotted,
   left,
-  resetsAt: time(resetsAt),
+  resetsAt: isoTime(resetsAt),
 })
 
 const leftOf = ({ allotted, allowsOverage, left, resetsAt, unit }: Quota) =>
   [
     `${Math.max(0, left)} of ${allotted} ${unit} are left`,
-    resetsAt === null ? "" : ` until ${time(resetsAt)}`,
+    resetsAt === null ? "" : ` until ${isoTime(resetsAt)}`,
     allowsOverage === true ? ", and more are billed" : "",
   ].join("")
 

@@ -4,7 +4,8 @@ import * as Schema from "effect/Schema"
 import { AuditLog } from "../AuditLog.ts"
 import type { AuditLine, Detail } from "../ledger/AuditLine.ts"
 import * as Database from "./Database.ts"
-import { print, table, time } from "./Output.ts"
+import { isoTime } from "../time/isoTime.ts"
+import { print, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 export const verb = Verb.make({
@@ -23,7 +24,7 @@ export const verb = Verb.make({
       const lines = yield* (yield* AuditLog).list({ limit, before })
       yield* print(
         json,
-        { entries: lines.map((line) => ({ ...line, at: time(line.at) })) },
+        { entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) },
         tableOf(lines),
       )
     }).pipe(Effect.provide(Database.existing)),
@@ -34,7 +35,7 @@ const tableOf = (lines: ReadonlyArray<AuditLine>) =>
     ["NO", "TIME", "ACTOR", "ACTION", "SUBJECT", "DETAIL"],
     lines.map(({ action, actor, at, detail, sequence, subject }) => [
       sequence,
-      time(at) ?? "",
+      isoTime(at),
       actor,
       action,
       subject,

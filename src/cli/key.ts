@@ -13,7 +13,8 @@ import * as Scope from "../Scope.ts"
 import { printable } from "../text/printable.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
-import { although, print, table, time } from "./Output.ts"
+import { isoTime } from "../time/isoTime.ts"
+import { although, print, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
@@ -41,7 +42,7 @@ const budgetOf = ({ budget }: ApiKey.ApiKey) => (budget == null ? null : Budget.
 const show = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
   const secret = Redacted.value(key)
   const { scopes } = record
-  const expiresAt = time(record.expiresAt)
+  const expiresAt = isoTime(record.expiresAt)
   const budget = budgetOf(record)
   const most = budget === null ? "" : ` Its budget is ${budget}.`
   const only = scopes.length === Scope.all.length ? "" : ` Its only scope is ${scopes.join(", ")}.`
@@ -103,18 +104,7 @@ const list = Verb.make({
       const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Budget.Spent>()) } =
         yield* CreditLedger
       const uses = yield* budgets(found.map((key) => key.id))
-      const rows = found.map((key) => ({
-        id: key.id,
-        start: key.start,
-        label: key.label,
-        state: ApiKey.stateOf(key, now),
-        scopes: key.scopes,
-        budget: documentOf(uses.get(key.id)),
-        createdAt: time(key.createdAt),
-        expiresAt: time(key.expiresAt),
-        revokedAt: time(key.revokedAt),
-        lastUsedAt: time(key.lastUsedAt),
-      }))
+      const rows = found.map((key) => ApiKey.documentOf(key, uses.get(key.id), now))
       yield* print(
         json,
         { account: name, keys: rows },
@@ -136,7 +126,7 @@ const list = Verb.make({
             Scope.textOf(row.scopes),
             row.budget === null ? "" : `${row.budget.used} of ${Budget.textOf(row.budget)}`,
             row.label ?? "",
-            row.createdAt ?? "",
+            row.createdAt,
             row.expiresAt ?? "never",
             row.lastUsedAt ?? "never",
             row.id,
@@ -145,9 +135,6 @@ const list = Verb.make({
       )
     }).pipe(Effect.provide(Database.existing)),
 })
-
-const documentOf = (spent: Budget.Spent | undefined) =>
-  spent === undefined ? null : { ...spent, resetsAt: time(spent.resetsAt) }
 
 const update = Verb.make({
   examples: [
@@ -188,7 +175,7 @@ const update = Verb.make({
         label: key.label,
         budget: budgetOf(key),
         scopes: key.scopes,
-        expiresAt: time(key.expiresAt),
+        expiresAt: isoTime(key.expiresAt),
       }
       yield* print(
         json,
@@ -228,7 +215,7 @@ const revoke = Verb.make({
     Effect.gen(function* () {
       const keys = yield* ApiKeys
       const { revokedAt } = yield* keys.revoke(id).pipe(refused("key.revoke", id))
-      yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
+      yield* print(json, { id, revokedAt: isoTime(revokedAt) }, `Revoked the key ${id}.`)
     }).pipe(Effect.provide(Database.existing)),
 })
 

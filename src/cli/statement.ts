@@ -11,7 +11,8 @@ import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
 import { printable } from "../text/printable.ts"
 import * as Database from "./Database.ts"
-import { line, time } from "./Output.ts"
+import { isoTime } from "../time/isoTime.ts"
+import { line } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 export const statement = Verb.make({
@@ -59,7 +60,7 @@ interface Line {
 const toLine =
   (labels: ReadonlyMap<ApiKey["id"], string | null>) =>
   ({ amount, apiKeyId, at, balanceAfter, kind, note, requestId, urls }: StatementEntry): Line => ({
-    at: time(at),
+    at: isoTime(at),
     kind,
     amount: kind === "grant" ? amount : -amount,
     balanceAfter,

@@ -7,7 +7,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import type { ApiKeyId } from "../ApiKey.ts"
+import { type ApiKeyId, budgetDocument } from "../ApiKey.ts"
 import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import type { Spent } from "../ledger/Budget.ts"
@@ -20,6 +20,7 @@ import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
+import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
@@ -142,13 +143,9 @@ const keyDocument = (key: AccountKey, budget: Spent | null) => ({
     account: key.accountName,
     scopes: key.scopes,
     expiresAt: isoTime(key.expiresAt),
-    budget: budget && { ...budget, resetsAt: isoTime(budget.resetsAt) },
+    budget: budget && budgetDocument(budget),
   },
 })
-
-/** Writes a time in epoch milliseconds as ISO 8601. */
-export const isoTime = (epochMs: number | null) =>
-  epochMs === null ? null : new Date(epochMs).toISOString()
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(Effect.all([CreditLedger, UsageReport]), ([ledger, report]) =>
