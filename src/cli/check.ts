@@ -25,7 +25,7 @@ import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import * as PlanText from "../run/PlanText.ts"
 import { type Connect, OtherAccount } from "../run/Run.ts"
-import { line, write } from "./Output.ts"
+import { line, time, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
@@ -239,7 +239,8 @@ const showPreview = (
       )
     }
     const now = yield* Clock.currentTimeMillis
-    yield* line(json ? JSON.stringify({ preview: plan }) : PlanText.describe(plan, now).join("\n"))
+    const preview = { ...plan, oldest: plan.oldest && time(plan.oldest) }
+    yield* line(json ? JSON.stringify({ preview }) : PlanText.describe(plan, now).join("\n"))
   })
 
 /** Says what the check will do and cost, before it starts. */

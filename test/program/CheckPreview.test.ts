@@ -72,6 +72,8 @@ describe("authority check --preview", () => {
       const { code, stderr } = yield* verb(cwd, [...args, "--max-age", "0s"])
       assert.strictEqual(code, 0, stderr)
       assert.deepStrictEqual(calls, [["example.com/"], ["example.com/"]])
+      const { stdout } = yield* verb(cwd, [...args, "--preview", "--json"])
+      assert.match(JSON.parse(stdout).preview.oldest, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
     }),
   )
 
