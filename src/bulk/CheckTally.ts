@@ -10,7 +10,7 @@ export interface Summary {
   readonly succeeded: number
   /** The number of failed URLs for each reason. A reason that did not occur is absent. */
   readonly failed: Readonly<Partial<Record<FailureReason, number>>>
-  /** What the account paid for this list, in all starts. */
+  /** What the account paid for this list, in all starts since the last `--again`. */
   readonly creditsUsed: number
   readonly left: number
 }
@@ -52,7 +52,7 @@ export const describe = (summary: Summary): string => {
     ...(left === 0 ? [] : [`${count(left)} ${left === 1 ? "is" : "are"} left`]),
   ]
   const text = `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`
-  return `Of ${counted(urls, "URL")}, ${text}; ${counted(creditsUsed, "credit")} used.`
+  return `Of ${counted(urls, "URL")}, ${text}; this check has cost ${counted(creditsUsed, "credit")}.`
 }
 
 const have = (n: number) => `${count(n)} ${n === 1 ? "has" : "have"}`

@@ -173,7 +173,7 @@ export const verb = Verb.make({
       .option("--preview", "say what the check would do and cost, free of charge, and end")
       .option(
         "--max-credits <CREDITS>",
-        "the most that the list may cost, earlier runs included; above it, nothing is checked",
+        "the most that the list may cost, earlier runs included, but not those before --again; above it, nothing is checked",
       )
       .option("--max-age <TIME>", "buy figures anew that are older (default: the service decides)")
       .option(
