@@ -25,11 +25,12 @@ import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import * as PlanText from "../run/PlanText.ts"
 import { type Connect, OtherAccount } from "../run/Run.ts"
-import { line, time, write } from "./Output.ts"
+import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
 import { printable } from "../text/printable.ts"
+import { isoTime } from "../time/isoTime.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Verb from "./Verb.ts"
 
@@ -239,7 +240,7 @@ const showPreview = (
       )
     }
     const now = yield* Clock.currentTimeMillis
-    const preview = { ...plan, oldest: plan.oldest && time(plan.oldest) }
+    const preview = { ...plan, oldest: plan.oldest && isoTime(plan.oldest) }
     yield* line(json ? JSON.stringify({ preview }) : PlanText.describe(plan, now).join("\n"))
   })
 
