@@ -74,9 +74,6 @@ const Options = Schema.Struct({
 })
 type Options = typeof Options.Type
 
-// Maximum number of batches in flight. The limit leaves capacity for other clients of the service.
-const concurrency = 4
-
 const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Effect.void }
 
 /** The run ended before every URL had an outcome. `message` says why, and what to do. */
@@ -411,7 +408,7 @@ const checking = (
     Effect.runSync(progress.show(answered / Math.max(1, targets), answered, details))
   }
   const connect = connecting(options, reportRetries(progress))
-  const end = run.go({ connect, concurrency, doubtful, onChange })
+  const end = run.go({ connect, doubtful, onChange })
   return Effect.onInterrupt(
     CheckedList.attempt(() => end),
     () => {

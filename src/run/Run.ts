@@ -56,8 +56,6 @@ export interface PlanOptions extends CallOptions {
 
 export interface GoOptions {
   readonly connect: Connect
-  /** The maximum number of batches in flight; default 4. */
-  readonly concurrency?: number
   /**
    * What to do with the targets that may be charged a second time: check them again, or, by
    * default, leave them out.
@@ -80,6 +78,7 @@ export interface Progress {
   readonly failed: number
 }
 
+/** Maximum number of batches in flight. The limit leaves capacity for other clients of the service. */
 const maxAtOnce = 4
 
 /**
@@ -226,16 +225,16 @@ export class Run {
    */
   async go(options: GoOptions): Promise<void> {
     if (this.isActive) return
-    const { concurrency = maxAtOnce, doubtful, onChange } = options
+    const { doubtful, onChange } = options
     this.#status = "running"
     this.#halt = undefined
     this.#size = maxUrls
-    this.#width = concurrency
-    this.#active = concurrency
+    this.#width = maxAtOnce
+    this.#active = maxAtOnce
     onChange?.()
     const givenUp = doubtful === "again" ? this.#giveUp() : Promise.resolve()
     const ended = await Promise.allSettled(
-      Array.from({ length: concurrency }, () => givenUp.then(() => this.#work(options))),
+      Array.from({ length: maxAtOnce }, () => givenUp.then(() => this.#work(options))),
     )
     const isDone = this.#queue.length === 0 && this.#repeats.length === 0
     this.#status = this.#halt !== undefined ? "halted" : isDone ? "done" : "stopped"
