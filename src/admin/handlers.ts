@@ -58,7 +58,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
-    const { correct = noCorrections, recent = noRecent(ledger) } = ledger
+    const { recent = noRecent(ledger) } = ledger
 
     const find = makeFind(accounts)
     const balanceOf = (id: AccountId) => Effect.catchAll(ledger.balance(id), refuseUnavailable)
@@ -71,13 +71,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
         ...fundsOf(balance),
       }))
 
-    const change = (id: AccountId, amount: number, note: string | undefined) =>
-      Effect.mapError(
-        amount > 0
-          ? ledger.grant(id, creditsOf(amount), note ?? null)
-          : correct(id, creditsOf(-amount), note ?? ""),
-        contradiction,
-      )
+    const change = makeChange(ledger)
 
     return handlers
       .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
@@ -92,12 +86,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           const created = accounts.create(name).pipe(refused("account.create", name))
           const done = yield* once("account.create", Effect.mapError(created, contradiction))
           const id = done.isRepeat ? (yield* find(done.rowId)).id : done.value.id
-          if (credits > 0) {
-            const granted = change(id, credits, "opening grant").pipe(
-              refused("credits.grant", name),
-            )
-            yield* once("credits.grant", granted)
-          }
+          if (credits > 0) yield* once("credits.grant", change(id, credits, "opening grant"))
           return answerDone(done, { account: { id, name }, credits })
         }),
       )
@@ -133,6 +122,17 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       )
   }),
 )
+
+/** Grants credits, or takes a wrong grant back when the amount is negative. */
+const makeChange =
+  ({ correct = noCorrections, grant }: CreditLedger["Type"]) =>
+  (id: AccountId, amount: number, note = "") =>
+    Effect.mapError(
+      amount > 0
+        ? grant(id, creditsOf(amount), note === "" ? null : note)
+        : correct(id, creditsOf(-amount), note),
+      contradiction,
+    )
 
 const noCorrections: NonNullable<CreditLedger["Type"]["correct"]> = () =>
   Effect.dieMessage("this ledger has no corrections")
