@@ -52,7 +52,7 @@ export const describe = (summary: Summary): string => {
     ...(left === 0 ? [] : [`${count(left)} ${left === 1 ? "is" : "are"} left`]),
   ]
   const text = `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`
-  return `Of ${counted(urls, "URL")}, ${text}; this check has cost ${counted(creditsUsed, "credit")}.`
+  return `Of ${counted(urls, "URL")}, ${text}; ${counted(creditsUsed, "credit")} used.`
 }
 
 const have = (n: number) => `${count(n)} ${n === 1 ? "has" : "have"}`

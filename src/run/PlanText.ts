@@ -14,7 +14,7 @@ const answered = ({ answered, oldest, paid }: Plan, now: number) =>
   oldest === undefined
     ? []
     : [
-        `${counted(answered, "target has its", "targets have their")} answer from an earlier start, the oldest from ${new Date(oldest).toISOString()} (${age(now - oldest)} ago); this check has cost ${counted(paid, "credit")}.`,
+        `${counted(answered, "target has its", "targets have their")} answer from an earlier start, the oldest from ${new Date(oldest).toISOString()} (${age(now - oldest)} ago); the account has paid ${counted(paid, "credit")}.`,
       ]
 
 const unanswered = ({ doubtful, givenUp, repeated }: Plan) => [

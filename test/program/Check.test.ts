@@ -106,7 +106,7 @@ describe("a bulk check that is stopped", () => {
         assert.lengthOf(priced, 1780)
         const targets = new Set(priced).size
         assert.match(last.stdout, /1,780 have figures and 220 have none /)
-        assert.include(last.stdout, `; this check has cost ${targets.toLocaleString("en")} credits`)
+        assert.include(last.stdout, `; ${targets.toLocaleString("en")} credits used`)
         assert.deepInclude(yield* books, { charged: targets, held: 0 })
         expectNothingLeft(cwd, "list.txt.journal")
       }),
@@ -324,7 +324,7 @@ describe("a bulk check that finished", () => {
         const same = yield* verb(cwd, command)
         assert.match(
           same.stderr,
-          /120 targets have their answer from an earlier start, the oldest from \S+Z \(0 minutes ago\); this check has cost 120 credits\.\nNothing is charged now\. With --again the list is checked and charged again, for about 120 credits\.\n$/,
+          /120 targets have their answer from an earlier start, the oldest from \S+Z \(0 minutes ago\); the account has paid 120 credits\.\nNothing is charged now\. With --again the list is checked and charged again, for about 120 credits\.\n$/,
         )
         assert.strictEqual((yield* books).charged, 120)
         const again = yield* verb(cwd, [...command, "--again", "--max-credits", "120"])
@@ -333,7 +333,7 @@ describe("a bulk check that finished", () => {
           again.stderr,
           "A check costs at most 120 credits (1 for each target), and the account has 880.",
         )
-        assert.include(again.stdout, "; this check has cost 120 credits. ")
+        assert.include(again.stdout, "; 120 credits used. ")
         assert.strictEqual((yield* books).charged, 240)
       }),
   )
