@@ -11,6 +11,7 @@ import * as Balance from "../ledger/Balance.ts"
 import { makeLines } from "./auditLines.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
@@ -18,6 +19,7 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
   Accounts,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const retried = yield* makeRetryAfterDisconnection
     const { appendChange } = makeLines(sql)
     const { all, byNameOrId, change, found } = makeQueries(sql)
     const line = (action: string, id: AccountId, changed: ReadonlyArray<string> | null) =>
@@ -47,16 +49,16 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       }, Failure.orDie),
 
       find: Effect.fn("Accounts.find")(function* (nameOrId) {
-        const found = yield* byNameOrId(nameOrId)
+        const found = yield* retried(byNameOrId(nameOrId))
         return yield* Option.fromNullable(found.find(({ id }) => id === nameOrId) ?? found[0]).pipe(
           Effect.mapError(() => new AccountNotFound({ account: nameOrId })),
         )
       }, Failure.orDie),
 
-      list: Failure.orDie(all()),
+      list: all().pipe(retried, Failure.orDie),
 
       search: Effect.fn("Accounts.search")((search) =>
-        Failure.orDie(Effect.flatMap(found(search), decodeAccounts)),
+        Failure.orDie(Effect.flatMap(retried(found(search)), decodeAccounts)),
       ),
 
       suspend: Effect.fn("Accounts.suspend")(function* (id) {

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
@@ -199,6 +200,7 @@ describe("a network that is down for a while", () => {
           {
             key: Context.get(context, ApiKeys).authenticate(key),
             figures: figures(account),
+            accounts: Context.get(context, Accounts).list,
             charge: charge(account, 1),
             budgets: Context.get(context, CreditLedger).budgets?.([budgeted.id]) ?? Effect.void,
             ranks: Context.get(context, Rankings).ranks(["example.com"]),
@@ -214,6 +216,7 @@ describe("a network that is down for a while", () => {
         const answers = yield* Fiber.join(asked)
         assert.strictEqual(answers.key.accountId, account)
         assert.strictEqual(answers.figures.granted, 10)
+        assert.lengthOf(answers.accounts, 1)
         assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
         assert.strictEqual(answers.budgets?.size, 1)
         assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
