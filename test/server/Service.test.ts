@@ -127,7 +127,7 @@ describe("a service with the program's own vendor", () => {
     [
       "a host of another machine",
       { AUTHORITY_HOST: "192.0.2.1" },
-      /^cannot listen on 192.0.2.1:.+ set AUTHORITY_HOST to/,
+      /^cannot listen on 192.0.2.1:.+ AUTHORITY_HOST/,
     ],
     [
       "a host of another machine for the administration",
@@ -137,7 +137,7 @@ describe("a service with the program's own vendor", () => {
         AUTHORITY_ADMIN_PORT: "0",
         AUTHORITY_ADMIN_HOST: "192.0.2.1",
       },
-      /^cannot listen on 192.0.2.1:.+ set AUTHORITY_ADMIN_HOST to/,
+      /^cannot listen on 192.0.2.1:.+ AUTHORITY_ADMIN_HOST/,
     ],
   ] as const) {
     it.scopedLive(
