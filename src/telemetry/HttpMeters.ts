@@ -30,8 +30,11 @@ export const answered = (method: string, route: string, status: number, seconds:
   // create an unlimited number of series.
   const known = isHttpMethod(method) ? method : "other"
   const key = `${status} ${known} ${route}`
-  const record = recorders.get(key) ?? recorder({ method: known, route, status: String(status) })
-  recorders.set(key, record)
+  let record = recorders.get(key)
+  if (record === undefined) {
+    record = recorder({ method: known, route, status: String(status) })
+    recorders.set(key, record)
+  }
   record(seconds)
 }
 
