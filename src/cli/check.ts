@@ -359,7 +359,7 @@ const abort = (run: CheckedList.CheckedList["run"]) => {
   run.stop()
 }
 
-/** Writes the outcomes in the order of the list as soon as they are there, and the summary. */
+/** Writes the outcomes as they arrive, in the order of the list, and then the summary. */
 const writing = (
   options: Options,
   { format, input, list, progress, sink }: Run,
