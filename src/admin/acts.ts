@@ -26,19 +26,19 @@ export const once = <A, E, R>(action: string, change: Effect.Effect<A, E, R>) =>
     const log = yield* Effect.serviceOption(AuditLog)
     if (key === undefined || Option.isNone(log)) return doneNow(yield* change)
     const current = { key, fingerprint: fingerprintOf(request, yield* Effect.orDie(request.json)) }
-    const former = Effect.map(log.value.doneUnder(key), (acts) => ({
-      isOther: acts.some(({ fingerprint }) => fingerprint !== current.fingerprint),
-      act: acts.find((one) => one.action === action),
-    }))
+    const former = Effect.flatMap(log.value.doneUnder(key), (acts) =>
+      acts.some(({ fingerprint }) => fingerprint !== current.fingerprint)
+        ? refuse(new UnprocessableContent({ message: usedBefore }))
+        : Effect.succeed(acts.find((one) => one.action === action)),
+    )
     const before = yield* former
-    if (before.isOther) return yield* refuse(new UnprocessableContent({ message: usedBefore }))
-    if (before.act !== undefined) return doneBefore(before.act)
+    if (before !== undefined) return doneBefore(before)
     return yield* change.pipe(
       Effect.provideService(CurrentRequest, current),
       Effect.map(doneNow),
       // A request with the same key may have done the act meanwhile, so that this one was refused.
       Effect.catchAllCause((cause) =>
-        Effect.flatMap(former, ({ act }) =>
+        Effect.flatMap(former, (act) =>
           act === undefined ? Effect.failCause(cause) : Effect.succeed(doneBefore(act)),
         ),
       ),

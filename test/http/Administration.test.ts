@@ -554,6 +554,15 @@ for (const [store, layer] of stores) {
           const statuses = all.map((answer) => answer.status).sort((a, b) => b - a)
           assert.deepStrictEqual(statuses, [status, ...all.slice(1).map(() => 200)], path)
         }
+        const other = (amount: number) =>
+          ask("/v1/accounts/acme/credits", {
+            method: "POST",
+            body: { amount },
+            headers: { "idempotency-key": '"other"' },
+          })
+        const different = yield* Effect.all([1, 2, 3, 4].map(other), { concurrency: "unbounded" })
+        const statuses = different.map((answer) => answer.status).sort()
+        assert.deepStrictEqual(statuses, [200, 422, 422, 422])
       }),
     )
 
