@@ -10,6 +10,7 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -56,14 +57,20 @@ export const layer = ({
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
-    const [rankOf, spamScoreOf] = yield* Effect.all(
+    // Neither call interrupts the other: only its answer shows what a call has cost.
+    const [ranked, scored] = yield* Effect.all(
       [
-        ranks([...domains, ...targets.map((target) => target.url)]),
-        // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
-        Effect.catchAll(Effect.asSome(spamScores(domains)), withoutSpamScores),
+        Effect.either(ranks([...domains, ...targets.map((target) => target.url)])),
+        Effect.either(spamScores(domains)),
       ],
       { concurrency: 2 },
     )
+    // The vendor may have billed an answer that cannot be read.
+    if (Either.isLeft(scored) && scored.left.reason === "Malformed") (yield* Bill).sent()
+    const rankOf = yield* ranked
+    // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
+    if (Either.isLeft(scored)) yield* warnOfSpamScores(scored.left)
+    const spamScoreOf = Either.getRight(scored)
     const spamScore = (domain: string) => Option.getOrUndefined(spamScoreOf)?.of.get(domain)
     const absent =
       rankOf.misfit === undefined
@@ -129,16 +136,11 @@ interface Figures {
   readonly misfit: string | undefined
 }
 
-const withoutSpamScores = ({ message, reason }: ProviderError) =>
-  Effect.gen(function* () {
-    // The vendor may have billed an answer that cannot be read.
-    if (reason === "Malformed") (yield* Bill).sent()
-    yield* Effect.logWarning(
-      "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
-      message,
-    )
-    return Option.none<Figures>()
-  })
+const warnOfSpamScores = ({ message }: ProviderError) =>
+  Effect.logWarning(
+    "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
+    message,
+  )
 
 // Returns the figures in the vendor's items. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {

@@ -440,6 +440,20 @@ describe("what vendors say of the cost", () => {
   )
 
   live(
+    "a lookup that DataForSEO refuses costs nothing, however slow its second call is",
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      const refused = FakeVendor.throttled("7")
+      seo.script(refused, {
+        name: "a late refusal",
+        apply: (...call) => void setTimeout(() => refused.apply(...call), 50),
+      })
+      yield* buy(seo, "example.com", "example.org")
+      assert.deepStrictEqual(yield* sums, closed(1, 2, 0, 0))
+    }),
+  )
+
+  live(
     "Open PageRank bills domains",
     Effect.gen(function* () {
       const vendor = yield* FakeOpenPageRank.make
