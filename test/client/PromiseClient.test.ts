@@ -15,6 +15,7 @@ import {
   InsufficientCredits,
   InvalidBaseUrl,
   type Options,
+  type Outcome,
   type Progress,
   RateLimited,
   TimedOut,
@@ -200,6 +201,29 @@ describe("the promise client", () => {
           [50, 10, 0],
         )
         assert.strictEqual((yield* server.books).charged, 60)
+      }),
+  )
+
+  it.scopedLive(
+    "with provenance, each failure has a cause and a detail, also that of a URL which is not sent",
+    () =>
+      Effect.gen(function* () {
+        const client = make(yield* start())
+        const failures: ReadonlyArray<Outcome> = [
+          { url: "", reason: "INVALID_URL", cause: "invalid", detail: "it is empty." },
+          {
+            url: "a".repeat(1001),
+            reason: "INVALID_URL",
+            cause: "invalid",
+            detail: "it is too long.",
+          },
+        ]
+        const urls = failures.map(({ url }) => url)
+        const options = { provenance: true }
+        const unsent = yield* Effect.promise(() => client.check(urls, options))
+        assert.deepStrictEqual(unsent.outcomes, failures)
+        const sent = yield* Effect.promise(() => client.check([...urls, "example.com"], options))
+        assert.deepStrictEqual(sent.outcomes.slice(0, 2), failures)
       }),
   )
 
