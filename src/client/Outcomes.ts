@@ -25,9 +25,12 @@ export interface CheckResult {
  */
 export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxUrlLength
 
+/** What is wrong with a URL that is not admissible. */
+export const problemOf = (url: string) => (url === "" ? "it is empty" : "it is too long")
+
 /** The result of a batch that has no admissible URL, so that nothing is sent. */
-export const unsent = (urls: ReadonlyArray<string>): CheckResult => ({
-  outcomes: urls.map(invalid),
+export const unsent = (urls: ReadonlyArray<string>, provenance = false): CheckResult => ({
+  outcomes: urls.map((url) => invalid(url, problemOf(url), provenance)),
   creditsUsed: 0,
   requestId: undefined,
   isReplay: false,
@@ -41,6 +44,7 @@ export const resultOf = (
   urls: ReadonlyArray<string>,
   { data, quota }: BatchAnswer,
   { body, headers, status }: Answer,
+  provenance = false,
 ): CheckResult => {
   const requestId = headers.get("x-request-id") ?? undefined
   const byUrl = new Map<string, Array<Outcome>>()
@@ -50,7 +54,9 @@ export const resultOf = (
     else same.push(outcome)
   }
   const outcomes = urls.map((url) => {
-    const outcome = isAdmissible(url) ? byUrl.get(url)?.shift() : invalid(url)
+    const outcome = isAdmissible(url)
+      ? byUrl.get(url)?.shift()
+      : invalid(url, problemOf(url), provenance)
     if (outcome !== undefined) return outcome
     const message =
       "The answer does not contain all of the URLs. Check that the base URL is the address of the service."
@@ -60,4 +66,9 @@ export const resultOf = (
   return { outcomes, creditsUsed: quota.creditsUsed, requestId, isReplay }
 }
 
-const invalid = (url: string): Failure => ({ url, reason: "INVALID_URL" })
+/** The outcome of a URL that is not sent. With `provenance`, it has a cause and a detail. */
+export const invalid = (url: string, problem: string, provenance: boolean): Failure => ({
+  url,
+  reason: "INVALID_URL",
+  ...(provenance && { cause: "invalid", detail: `${problem}.` }),
+})

@@ -1,6 +1,6 @@
 /** What a batch would do and cost. */
 import type { PreviewAnswer, PreviewEntry } from "../contract/Wire.ts"
-import { isAdmissible } from "./Outcomes.ts"
+import { isAdmissible, problemOf } from "./Outcomes.ts"
 
 export type { PreviewEntry } from "../contract/Wire.ts"
 
@@ -39,7 +39,7 @@ const atPlace = (entry: PreviewEntry, places: ReadonlyArray<number>): PreviewEnt
 const inadmissible = (url: string): PreviewEntry => ({
   url,
   valid: false,
-  problem: url === "" ? "it is empty" : "it is too long",
+  problem: problemOf(url),
 })
 
 /** The answer to no URL, so that nothing is sent. */

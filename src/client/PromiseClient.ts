@@ -144,13 +144,13 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     { idempotencyKey = uuid(), signal, ...options } = {},
   ) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
-    if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls)
+    if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls, options.provenance)
     const headers = Request.batchHeaders({ idempotencyKey, ...options })
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
       Bodies.BatchAnswer,
     )
-    return Outcomes.resultOf(urls, body, answer)
+    return Outcomes.resultOf(urls, body, answer, options.provenance)
   }
 
   const availableCredits: AuthorityMetrics["availableCredits"] = async ({ signal } = {}) => {

@@ -1,6 +1,6 @@
 /** Finds the targets of URLs. The service decides which URLs mean the same target. */
 import { Forbidden, UnexpectedAnswer } from "./ClientError.ts"
-import { type Failure, isAdmissible } from "./Outcomes.ts"
+import { isAdmissible, problemOf } from "./Outcomes.ts"
 import type { AuthorityMetrics, CallOptions } from "./PromiseClient.ts"
 
 /** What the service says about a submitted URL: its target in canonical form, or its problem. */
@@ -48,15 +48,7 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
 
 const judgedAlone = (urls: ReadonlyArray<string>): Judged => ({
   entries: urls.map((url) =>
-    isAdmissible(url) ? { url, target: url } : { url, problem: "it is empty or too long" },
+    isAdmissible(url) ? { url, target: url } : { url, problem: problemOf(url) },
   ),
   price: undefined,
-})
-
-/** The outcome of a URL that is not sent. */
-export const invalid = (url: string, problem: string): Failure => ({
-  url,
-  reason: "INVALID_URL",
-  cause: "invalid",
-  detail: `${problem}.`,
 })

@@ -3,10 +3,10 @@ import { v4 as uuid } from "uuid"
 import { maxUrls } from "../contract/Limits.ts"
 import { ValidationError } from "./ClientError.ts"
 import { mapInOrder } from "./mapInOrder.ts"
-import { type CheckResult, type Outcome, unsent } from "./Outcomes.ts"
+import { type CheckResult, invalid, type Outcome, unsent } from "./Outcomes.ts"
 import type { AuthorityMetrics, CheckAllOptions } from "./PromiseClient.ts"
 import * as Signal from "./Signal.ts"
-import { type Entry, invalid, judging } from "./Targets.ts"
+import { type Entry, judging } from "./Targets.ts"
 
 export async function* checkAll(
   client: Pick<AuthorityMetrics, "check" | "preview">,
@@ -14,7 +14,7 @@ export async function* checkAll(
   options: CheckAllOptions = {},
 ): AsyncGenerator<CheckResult, void> {
   const { concurrency = 4, idempotencyKey = uuid(), onProgress, signal } = options
-  const { maxAgeSeconds, provenance } = options
+  const { maxAgeSeconds, provenance = false } = options
   const ended = Signal.following(signal)
   const batches = batchesOf(urls)
   const next = () => Signal.orAborted(batches.next(), ended.signal)
@@ -77,12 +77,12 @@ export async function* checkAll(
 const outcomeOf = async (
   entry: Entry,
   outcomes: ReadonlyMap<string, Promise<Outcome | undefined>>,
-  provenance: boolean | undefined,
+  provenance: boolean,
 ): Promise<Outcome> => {
   const { url } = entry
-  const failure = invalid(url, "problem" in entry ? entry.problem : "it has no outcome")
-  if ("problem" in entry) return provenance === true ? failure : { url, reason: failure.reason }
-  return { ...((await outcomes.get(entry.target)) ?? failure), url }
+  if ("problem" in entry) return invalid(url, entry.problem, provenance)
+  const outcome = await outcomes.get(entry.target)
+  return { ...(outcome ?? invalid(url, "it has no outcome", provenance)), url }
 }
 
 async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {

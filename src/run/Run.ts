@@ -13,9 +13,9 @@ import {
 } from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import type { Options } from "../client/Options.ts"
-import type { Outcome } from "../client/Outcomes.ts"
+import { invalid, type Outcome } from "../client/Outcomes.ts"
 import type { AuthorityMetrics, CallOptions } from "../client/PromiseClient.ts"
-import { invalid, judging } from "../client/Targets.ts"
+import { judging } from "../client/Targets.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import type { Batch, Entry, Journal } from "./Journal.ts"
 import type { Part, Plan } from "./Plan.ts"
@@ -173,7 +173,7 @@ export class Run {
   outcomeOf(url: string): Outcome | undefined {
     const entry = this.#entries.get(url)
     if (entry === undefined) return undefined
-    if ("problem" in entry) return invalid(url, entry.problem)
+    if ("problem" in entry) return invalid(url, entry.problem, true)
     const known = this.#outcomes.get(entry.target)
     return known && { ...known.outcome, url }
   }
