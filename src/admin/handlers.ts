@@ -31,6 +31,7 @@ import {
   statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
+import { inTime } from "../StoreTimeout.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Done, once, repeated } from "./acts.ts"
@@ -52,7 +53,10 @@ const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
   isRepeat ? repeated(data) : answer(data)
 
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
-  Effect.mapError(accounts.find(nameOrId), notFound)
+  Effect.catchTags(inTime(accounts.find(nameOrId)), {
+    AccountNotFound: notFound,
+    StoreTimeout: refuseUnavailable,
+  })
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
@@ -76,7 +80,10 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     return handlers
       .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
         Effect.gen(function* () {
-          const found = yield* accounts.search({ text, limit, before })
+          const found = yield* Effect.catchAll(
+            inTime(accounts.search({ text, limit, before })),
+            refuseUnavailable,
+          )
           const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
           return answer({ accounts: rows })
         }),
@@ -310,13 +317,13 @@ const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
 
 const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
   Effect.gen(function* () {
-    const accounts = yield* Accounts
+    const find = makeFind(yield* Accounts)
     const report = yield* UsageReport
     return handlers.handle(
       "adminUsage",
       ({ urlParams: { account: name, by, limit, since, until } }) =>
         Effect.gen(function* () {
-          const account = name === undefined ? undefined : yield* accounts.find(name)
+          const account = name === undefined ? undefined : yield* find(name)
           const rows = yield* report.rows({
             by,
             account: account?.id,
@@ -327,7 +334,6 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
           return answer({ rows })
         }).pipe(
           Effect.catchTags({
-            AccountNotFound: notFound,
             StoreTimeout: refuseUnavailable,
             UsageNotCounted: notFound,
           }),

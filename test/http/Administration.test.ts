@@ -3,11 +3,12 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Accounts } from "../../src/Account.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
-import { postgresDatabase, stores, temporaryDatabase } from "../support/Stores.ts"
+import { postgresDatabase, sqliteFile, stores, temporaryDatabase } from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
@@ -19,7 +20,7 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Accounts {
+interface AccountList {
   readonly accounts: ReadonlyArray<{ readonly name: string }>
 }
 
@@ -118,6 +119,23 @@ describe("the administration", () => {
         const { headers } = yield* ask("/v1/accounts/acme", { method, headers: origin })
         assert.isNull(headers.get("access-control-allow-origin"))
         assert.strictEqual(headers.get("cache-control"), "no-store")
+      }
+    }),
+  )
+
+  it.scopedLive("a request gets 503 at its deadline while the accounts cannot be read", () =>
+    Effect.gen(function* () {
+      const waiting = { find: () => Effect.never, search: () => Effect.never }
+      const { ask } = yield* start({
+        requestTimeout: "200 millis",
+        stores: Layer.map(Layer.orDie(sqliteFile(":memory:")), (context) =>
+          Context.add(context, Accounts, { ...Context.get(context, Accounts), ...waiting }),
+        ),
+      })
+      const paths = ["/v1/accounts", "/v1/accounts/acme", "/v1/usage?account=acme"]
+      for (const path of paths) {
+        const { headers, status } = yield* ask(path)
+        assert.deepStrictEqual([path, status, headers.get("retry-after")], [path, 503, "1"])
       }
     }),
   )
@@ -237,7 +255,7 @@ for (const [store, layer] of stores) {
         for (const name of ["beta", "gamma", "delta"]) {
           yield* ask("/v1/accounts", { method: "POST", body: { name } })
         }
-        const names = ({ body }: { readonly body: { readonly data: Accounts } }) =>
+        const names = ({ body }: { readonly body: { readonly data: AccountList } }) =>
           body.data.accounts.map(({ name }) => name)
         const first = yield* ask("/v1/accounts?limit=2")
         assert.deepStrictEqual(names(first), ["delta", "gamma"])

@@ -3,6 +3,7 @@
  * it runs without the fast path, on memory stores.
  */
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -59,6 +60,7 @@ export interface Options {
   readonly adminToken?: string
   readonly logLevel?: LogLevel.LogLevel
   readonly limits?: Partial<NodeServer.Limits>
+  readonly requestTimeout?: Duration.DurationInput
 }
 
 export const batchPath = "/v1/metrics/da-pa/batch"
@@ -92,7 +94,7 @@ export const start = (options: Options = {}) =>
         {
           host: "127.0.0.1",
           port: 0,
-          requestTimeout: "30 seconds",
+          requestTimeout: options.requestTimeout ?? "30 seconds",
           shutdownTimeout: "1 second",
           maxConnections: 1000,
           corsOrigins: options.corsOrigins ?? [],
