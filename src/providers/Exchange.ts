@@ -23,7 +23,11 @@ export interface HttpResponse {
 }
 
 /** No complete response arrived. `cause` may contain a header's value, so do not log it. */
-export class Broken extends Data.TaggedError("Broken")<{ readonly cause: unknown }> {}
+export class Broken extends Data.TaggedError("Broken")<{
+  readonly cause: unknown
+  /** True when the connection was there and the whole request left. */
+  readonly isSent: boolean
+}> {}
 
 /** The response body is larger than `maxResponseBytes`. */
 export class TooLarge extends Data.TaggedError("TooLarge") {}
@@ -47,10 +51,11 @@ export const send: Send = (request) => Effect.flatMap(Exchange, ({ send }) => se
 const overHttp: Send = ({ body, headers, url }) =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
+    let isSent = false
 
     // Ignore an error that occurs after the complete response has arrived.
     const fail = (cause: unknown) => {
-      if (received?.complete !== true) resume(new Broken({ cause }))
+      if (received?.complete !== true) resume(new Broken({ cause, isSent }))
     }
 
     const receive = (response: Http.IncomingMessage) => {
@@ -80,6 +85,9 @@ const overHttp: Send = ({ body, headers, url }) =>
       const { request } = url.startsWith("https:") ? Https : Http
       const asking = request(url, { method: body === undefined ? "GET" : "POST", headers })
       asking.on("response", receive)
+      asking.on("finish", () => {
+        isSent = true
+      })
       asking.on("error", fail)
       asking.end(body)
       return Effect.sync(() => asking.destroy())

@@ -226,12 +226,13 @@ const billed = (
         }),
       onFailure: (error) =>
         Effect.sync(() => {
-          if (error._tag === "Broken" && neverSent.test(codeOf(error.cause))) bill.settled()
+          if (error._tag === "TooLarge" || error.isSent) return
+          if (neverSent.test(codeOf(error.cause))) bill.settled()
         }),
     })
   })
 
-/** The codes of connections that were never made. */
+/** The codes of connections that were never made, unless the request was sent before. */
 const neverSent =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|ERR_TLS_\w+|ERR_SSL_\w+|ERR_INVALID_\w+|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED\w*)$/
 

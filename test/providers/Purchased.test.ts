@@ -1,3 +1,5 @@
+import * as Https from "node:https"
+import * as Net from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -24,6 +26,7 @@ import * as Moz from "../../src/providers/Moz.ts"
 import * as Purchased from "../../src/providers/Purchased.ts"
 import { Purchases } from "../../src/Purchases.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
+import { certificate, key } from "../support/certificates.ts"
 import { lookup, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
@@ -491,4 +494,47 @@ describe("what vendors say of the cost", () => {
       assert.deepStrictEqual(yield* sums, closed(1, 1, 0, 0))
     }),
   )
+
+  live(
+    "a call over TLS whose connection breaks after the request stays unknown",
+    Effect.gen(function* () {
+      const token = Redacted.make(FakeMoz.token)
+      const port = yield* brokenTls
+      yield* buy({ layer: Moz.layer({ url: `https://127.0.0.1:${port}/`, token }) }, "example.com")
+      assert.deepStrictEqual(yield* sums, unknown(1, 1))
+    }),
+  )
 })
+
+/** A vendor over TLS. Between it and the caller, something answers each request without TLS. */
+const brokenTls = Effect.gen(function* () {
+  const { options } = Https.globalAgent
+  const { rejectUnauthorized } = options
+  yield* Effect.acquireRelease(
+    Effect.sync(() => Object.assign(options, { rejectUnauthorized: false })),
+    () => Effect.sync(() => Object.assign(options, { rejectUnauthorized })),
+  )
+  let breakOff = () => {}
+  const vendor = Https.createServer({ cert: certificate, key }, () => breakOff())
+  const inside = yield* listening(vendor)
+  return yield* listening(
+    Net.createServer((caller) => {
+      const way = Net.connect(inside, "127.0.0.1")
+      caller.on("error", () => {}).pipe(way)
+      way.on("error", () => {}).pipe(caller, { end: false })
+      breakOff = () => caller.write("HTTP/1.1 502 Bad Gateway\r\n\r\n")
+    }),
+  )
+})
+
+const listening = (server: Net.Server) =>
+  Effect.acquireRelease(
+    Effect.async<number>((resume) => {
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        if (address === null || typeof address === "string") throw new Error("no port")
+        resume(Effect.succeed(address.port))
+      })
+    }),
+    () => Effect.sync(() => server.close()),
+  )

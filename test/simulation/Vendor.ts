@@ -248,7 +248,7 @@ export const make = (options: Options) => {
         call.isAnswerLost = isReached
         if (!isReached) call.billedRows = 0
         const code = isReached ? "ECONNRESET" : "ECONNREFUSED"
-        return yield* new Exchange.Broken({ cause: { code } })
+        return yield* new Exchange.Broken({ cause: { code }, isSent: isReached })
       }
       const failure = failing(call)
       if (failure !== undefined) call.hasFault = true
