@@ -128,7 +128,7 @@ const make = (options: Options) =>
         submitAct(accountId, (books, now) => books.correct(accountId, amount, note, now)),
       budgets: budgetsOf(queries, retried),
       expire: expiry.expire,
-      ...LedgerReads.make(queries),
+      ...LedgerReads.make(queries, retried),
     })
   })
 

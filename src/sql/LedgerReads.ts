@@ -13,9 +13,11 @@ import { auditedBudgets } from "./budgetQueries.ts"
 import * as Failure from "./Failure.ts"
 import { type Queries, problemOfHold, readBooks, readEntry } from "./ledgerQueries.ts"
 import { rowsAfter } from "./paging.ts"
+import type { RetryAfterDisconnection } from "./retry.ts"
 
 export const make = (
   queries: Queries,
+  retried: RetryAfterDisconnection,
 ): Pick<CreditLedger["Type"], "statement" | "recent" | "totals" | "usage" | "verify"> => {
   const entriesOf = entriesIn(queries)
 
@@ -46,7 +48,7 @@ export const make = (
     }, Failure.orDie),
 
     usage: Effect.fn("CreditLedger.usage")(function* (question) {
-      const rows = yield* queries.usage(question)
+      const rows = yield* retried(queries.usage(question))
       return question.by === "day" ? rows.toReversed() : rows
     }, Failure.orDie),
 

@@ -193,6 +193,7 @@ describe("a network that is down for a while", () => {
           account,
           budget: { credits: Credits.make(5), period: "day" },
         })
+        const { budgets, usage } = Context.get(context, CreditLedger)
         proxy.setDown(true)
         const metrics = { domainAuthority: 1, pageAuthority: 2 }
         const page = "example.com/"
@@ -202,7 +203,8 @@ describe("a network that is down for a while", () => {
             figures: figures(account),
             accounts: Context.get(context, Accounts).list,
             charge: charge(account, 1),
-            budgets: Context.get(context, CreditLedger).budgets?.([budgeted.id]) ?? Effect.void,
+            budgets: budgets?.([budgeted.id]) ?? Effect.void,
+            usage: usage?.({ by: "day", account }) ?? Effect.void,
             ranks: Context.get(context, Rankings).ranks(["example.com"]),
             known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
             put: Context.get(context, MetricsCache).put([
@@ -219,6 +221,7 @@ describe("a network that is down for a while", () => {
         assert.lengthOf(answers.accounts, 1)
         assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
         assert.strictEqual(answers.budgets?.size, 1)
+        assert.isArray(answers.usage)
         assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
       }),
   )
