@@ -68,7 +68,7 @@ const project = (name: string, test: Test): TestProjectInlineConfiguration => ({
 
 export default defineConfig({
   test: {
-    testTimeout: 60_000,
+    testTimeout: 180_000,
     hookTimeout: 120_000,
     // By default Vitest leaves one processor idle.
     maxWorkers: availableParallelism(),

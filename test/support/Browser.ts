@@ -57,7 +57,7 @@ export const visit = (
         }),
     )
     const page = yield* Effect.promise(() => context.newPage())
-    page.setDefaultTimeout(20_000)
+    page.setDefaultTimeout(60_000)
     page.on("pageerror", (error) => complaints.push(String(error)))
     page.on("dialog", (dialog) => {
       complaints.push(dialog.message())

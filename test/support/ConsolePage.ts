@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 
-export const timeout = 120_000
+export const timeout = 240_000
 
 export const sites = (count: number) =>
   Array.from({ length: count }, (_, index) => `site-${index}.com`)
