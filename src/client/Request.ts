@@ -9,7 +9,9 @@ export const baseUrlOf = (baseUrl: string | URL): string => {
   const isBase =
     url !== undefined &&
     /^https?:$/.test(url.protocol) &&
-    `${url.username}${url.password}${url.search}${url.hash}` === ""
+    `${url.username}${url.password}` === "" &&
+    // `url.search` and `url.hash` are empty for an address that ends in `?` or `#`.
+    !/[?#]/.test(url.href)
   if (isBase) return url.href.replace(/\/+$/, "")
   throw new InvalidBaseUrl({
     // Hide the part before an @, because that part may contain a password.

@@ -512,6 +512,8 @@ describe("the options of the promise client", () => {
       "ftp://a.example",
       "http://u:pass@a.example",
       "http://a.example?b",
+      "http://a.example/console#",
+      "http://a.example/?",
     ]
     for (const baseUrl of wrong) {
       const make = () => AuthorityMetrics({ baseUrl, apiKey: "am_1" })
