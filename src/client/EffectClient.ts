@@ -140,17 +140,19 @@ const checkAll = <E, R>(
     // The promise client throws the failure of the caller's stream as it throws any other error.
     let failure: Cause.Cause<E> | undefined
     const list = Stream.tapErrorCause(urls, (cause) => Effect.sync(() => void (failure = cause)))
+    const reader = Stream.toAsyncIterableRuntime(list, yield* Effect.runtime<R>())[
+      Symbol.asyncIterator
+    ]()
     const controller = new AbortController()
     const results = client
-      .checkAll(Stream.toAsyncIterableRuntime(list, yield* Effect.runtime<R>()), {
-        ...options,
-        signal: controller.signal,
-      })
+      .checkAll({ [Symbol.asyncIterator]: () => reader }, { ...options, signal: controller.signal })
       [Symbol.asyncIterator]()
     yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
+      Effect.promise(async () => {
         controller.abort()
         results.return?.().catch(() => undefined)
+        // Interrupts the stream also while it waits for its next URL, which `results` cannot.
+        await reader.return?.()
       }),
     )
     const next = called(() => results.next()).pipe(

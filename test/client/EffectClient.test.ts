@@ -1,5 +1,6 @@
 /** Tests the Effect client, which is the promise client in another form. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
@@ -120,7 +121,22 @@ describe("a stream of URLs", () => {
       yield* eventually("both requests are sent", () => signals.length === 2)
       yield* Fiber.interrupt(fiber)
       assert.isTrue(signals.every((signal) => signal?.aborted))
-      yield* eventually("the stream is closed", () => isClosed)
+      assert.isTrue(isClosed)
+    }),
+  )
+
+  it.scopedLive("the interruption of checkAll closes a stream that waits for its next URL", () =>
+    Effect.gen(function* () {
+      const waits = yield* Deferred.make<void>()
+      let isClosed = false
+      const client = yield* clientOf("http://service", "am_1")
+      const urls = Stream.fromEffect(
+        Effect.zipRight(Deferred.succeed(waits, undefined), Effect.never),
+      ).pipe(Stream.ensuring(Effect.sync(() => (isClosed = true))))
+      const fiber = yield* Effect.fork(Stream.runDrain(client.checkAll(urls)))
+      yield* Deferred.await(waits)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(isClosed)
     }),
   )
 })
