@@ -8,6 +8,8 @@ export async function* mapInOrder<A, B>(
   concurrency: number,
   call: (item: A, index: number) => Promise<B>,
 ): AsyncGenerator<B, void> {
+  // NaN counts as 1, because no number is less than NaN: the list would never be read.
+  const atOnce = Math.max(1, concurrency || 1)
   const calls: Array<Promise<{ readonly _tag: "Result"; readonly result: B }>> = []
   const read = () =>
     list.next().then(
@@ -18,7 +20,7 @@ export async function* mapInOrder<A, B>(
   let reading: ReturnType<typeof read> | undefined
   let end: ReadonlyArray<unknown> | undefined
   for (let index = 0; end === undefined || calls.length > 0;) {
-    if (end === undefined && calls.length < Math.max(1, concurrency)) reading ??= read()
+    if (end === undefined && calls.length < atOnce) reading ??= read()
     const event = await Promise.race([
       ...calls.slice(0, 1),
       ...(reading === undefined ? [] : [reading]),

@@ -141,6 +141,15 @@ describe("the promise client", () => {
       }),
   )
 
+  it.scopedLive("checkAll sends one request at a time when its concurrency is not 1 or more", () =>
+    Effect.gen(function* () {
+      const client = make(yield* start())
+      for (const concurrency of [0, Number.NaN]) {
+        assert.lengthOf(yield* collected(client.checkAll(["", "a"], { concurrency })), 1)
+      }
+    }),
+  )
+
   it.scopedLive("the promise client reports the credits of each batch and their sum", () =>
     Effect.gen(function* () {
       const server = yield* start()
