@@ -37,11 +37,12 @@ export const metricsOf = (
     ? { domainAuthority, pageAuthority }
     : { domainAuthority, pageAuthority, spamScore }
 
-const isScore = (figure: number) => figure >= 0 && figure <= 100
+const isScore = (figure: unknown) => typeof figure === "number" && figure >= 0 && figure <= 100
 
 /**
- * True when every figure of the metrics is from 0 to 100. Does not use the schema `Score`, because
- * `isWithinScale` runs for every outcome and must be fast.
+ * True when every figure of the metrics is a number from 0 to 100. A provider in plain JavaScript
+ * may give a string or null. Does not use the schema `Score`, because `isWithinScale` runs for every
+ * outcome and must be fast.
  */
 export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
   isScore(domainAuthority) &&

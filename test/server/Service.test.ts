@@ -281,6 +281,21 @@ describe("the service for tests", () => {
     assert.strictEqual((await clientOf(service).check(["example.com"])).creditsUsed, 1)
   })
 
+  it("a provider's figures that are not numbers fail their URL alone, which is not charged", async () => {
+    const figures = JSON.parse(`{
+      "example.com": { "domainAuthority": 91, "pageAuthority": 74 },
+      "example.net": { "domainAuthority": "91", "pageAuthority": 74 },
+      "example.org": { "domainAuthority": 91, "pageAuthority": 74, "spamScore": null }
+    }`)
+    await using service = await Testing.start({ figures })
+    const { creditsUsed, outcomes } = await clientOf(service).check(Object.keys(figures))
+    assert.strictEqual(creditsUsed, 1)
+    assert.deepStrictEqual(outcomes.slice(1), [
+      { url: "example.net", reason: "PROVIDER_ERROR" },
+      { url: "example.org", reason: "PROVIDER_ERROR" },
+    ])
+  })
+
   it("a stopped test service no longer listens", async () => {
     const service = await Testing.start()
     await service.stop()
