@@ -29,7 +29,7 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
       ? undefined
       : new Map(
           Object.entries(known).map(([url, metrics]) => [
-            Either.getOrThrow(Target.parse(url)).page,
+            Either.getOrThrowWith(Target.parse(url), (invalid) => invalid).page,
             metrics,
           ]),
         )

@@ -313,8 +313,13 @@ describe("the service for tests", () => {
     assert.propertyVal(error, "_tag", "Unauthorized")
   })
 
-  it("the start of a test service rejects with the reason when a setting is invalid", async () => {
+  it("the start of a test service rejects with the reason when a setting or a URL of its figures is invalid", async () => {
     const error = await Testing.start({ settings: { AUTHORITY_CREDIT_PRICE: "0" } }).catch(String)
     assert.match(String(error), /AUTHORITY_CREDIT_PRICE: expected a whole number/)
+    const figures = { localhost: Provider.Fake.figures }
+    assert.match(
+      String(await Testing.start({ figures }).catch(String)),
+      /"localhost": its host is not under a public domain ending/,
+    )
   })
 })
