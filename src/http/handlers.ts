@@ -18,6 +18,7 @@ import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import { inTime } from "../StoreTimeout.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -97,10 +98,10 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
 export const answerHistory =
   (history: FigureHistory.FigureHistory["Type"]) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
-    Effect.mapBoth(history.of(url, limit), {
-      onFailure: noTarget,
-      onSuccess: (found) => ({ success: true as const, data: FigureHistory.documentOf(found) }),
-    })
+    inTime(history.of(url, limit)).pipe(
+      Effect.map((found) => ({ success: true as const, data: FigureHistory.documentOf(found) })),
+      Effect.catchTags({ InvalidUrl: noTarget, StoreTimeout: refuseUnavailable }),
+    )
 
 interface HistoryQuery {
   readonly url?: string

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -165,6 +166,21 @@ describe("the history", () => {
       assert.deepStrictEqual(latest, observations.slice(0, 1))
       const error = yield* Effect.flip(effectClient.history("localhost"))
       assert.strictEqual(error._tag, "ValidationError")
+    }),
+  )
+
+  it.scopedLive("a request gets 503 at its deadline while the figures cannot be read", () =>
+    Effect.gen(function* () {
+      const figures = Layer.map(MemoryMetricsCache.layer, (context) =>
+        Context.add(context, MetricsCache, {
+          ...Context.get(context, MetricsCache),
+          observations: () => Effect.never,
+        }),
+      )
+      const { key, send } = yield* start({ figures, requestTimeout: "200 millis" })
+      const path = `${historyPath}?url=example.com`
+      const { status } = yield* send({ path, headers: { "x-api-key": key } })
+      assert.strictEqual(status, 503)
     }),
   )
 })
