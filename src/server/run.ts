@@ -18,8 +18,16 @@ export const run = <A, E>(service: Layer.Layer<A, E>): void =>
     NodeRuntime.runMain({ disableErrorReporting: true }),
   )
 
-const lineOf = (cause: Cause.Cause<unknown>) => {
-  const error = Cause.squash(cause)
-  const text = Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
-  return `authority-metrics: ${text.trim().replaceAll(/\s*\n\s*/g, " ")}`
+const lineOf = (cause: Cause.Cause<unknown>) =>
+  `authority-metrics: ${textOf(Cause.squash(cause))
+    .trim()
+    .replaceAll(/\s*\n\s*/g, " ")}`
+
+/** Many errors of Effect's libraries have no message, but a name and a cause. */
+const textOf = (error: unknown): string => {
+  const message = Predicate.hasProperty(error, "message") ? String(error.message) : ""
+  if (message !== "") return message
+  return Predicate.hasProperty(error, "cause") && error.cause !== undefined
+    ? `${String(error)}: ${textOf(error.cause)}`
+    : String(error)
 }

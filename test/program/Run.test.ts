@@ -1,0 +1,28 @@
+/** `run` of `authority-metrics/server`, which ends the process of a program. */
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+
+describe("run", () => {
+  const lineOf = async (failure: string) => {
+    const program = `
+      import * as Data from "effect/Data"
+      import * as Layer from "effect/Layer"
+      import { run } from "./src/server/run.ts"
+      run(Layer.fail(${failure}))
+    `
+    const args = ["--input-type=module-typescript", "--eval", program]
+    const ended = promisify(execFile)(process.execPath, args).catch((error: unknown) => error)
+    return String(Object(await ended).stderr)
+  }
+
+  it("writes the failure of a program's own layer in one line, also when it has no message", async () => {
+    assert.strictEqual(await lineOf('new Error("a\\nb")'), "authority-metrics: a b\n")
+    const tagged = 'new (Data.TaggedError("ServeError"))'
+    assert.strictEqual(await lineOf(`${tagged}()`), "authority-metrics: ServeError\n")
+    assert.strictEqual(
+      await lineOf(`${tagged}({ cause: new Error("the port is taken") })`),
+      "authority-metrics: ServeError: the port is taken\n",
+    )
+  })
+})
