@@ -81,14 +81,7 @@ const install = async (folder: string) => {
 
 const checkTypes = async (folder: string) => {
   const modern = ["--module", "nodenext", "--target", "es2024", "--lib", "es2024,dom"]
-  const strict = [
-    "--strict",
-    "--noEmit",
-    "--allowImportingTsExtensions",
-    "--types",
-    "node",
-    "--skipLibCheck",
-  ]
+  const strict = ["--strict", "--noEmit", "--allowImportingTsExtensions", "--types", "node"]
   writeFileSync(join(folder, "wrong.ts"), wrong)
   const files = ["first.test.ts", "provider.ts", ...ledgerFiles, "wrong.ts"]
   await run(folder, bin("tsc"), ...modern, ...strict, ...files)

@@ -70,6 +70,8 @@ const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
 /**
  * The rankings in an open database. `authority dataset import` writes the rankings, and the
  * provider `dataset` reads them.
+ *
+ * @internal
  */
 export const rankings = imported(() => import("../sql/Rankings.ts"))
 
@@ -102,6 +104,8 @@ const migrations = Effect.promise(() => import("../sql/Migrations.ts"))
 /**
  * Migrates the database that the settings name, which must exist. Returns the former schema
  * version.
+ *
+ * @internal
  */
 export const migrate = Effect.flatMap(migrations, ({ run }) => run).pipe(
   Effect.provide(connected("ours")),
@@ -184,7 +188,11 @@ export const inDatabase = {
   purchases: Layer.provide(purchases, sharing),
 }
 
-/** All stores of a service in the database that the settings name, and the database. */
+/**
+ * All stores of a service in the database that the settings name, and the database.
+ *
+ * @internal
+ */
 export const allInDatabase = Layer.mergeAll(
   inDatabase.accounts,
   inDatabase.apiKeys,
@@ -211,11 +219,23 @@ const ofVerbs = Layer.mergeAll(
   rankings,
 )
 
-/** What most verbs need. Fails with NoDatabase when the database does not exist. */
+/**
+ * What most verbs need. Fails with NoDatabase when the database does not exist.
+ *
+ * @internal
+ */
 export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 
-/** For verbs that create a missing database and print its location on stderr. */
+/**
+ * For verbs that create a missing database and print its location on stderr.
+ *
+ * @internal
+ */
 export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
 
-/** The purchases in a database that exists and has this program's schema. */
+/**
+ * The purchases in a database that exists and has this program's schema.
+ *
+ * @internal
+ */
 export const purchasesForVerbs = Layer.provide(purchases, existing)
