@@ -141,13 +141,18 @@ const nameOf = (index: string | undefined): string | null =>
 const failureOf = (
   known: Omit<Finding, "state" | "detail">,
   said: ReadonlyArray<string>,
-  { message, reason }: ProviderError,
+  error: ProviderError,
 ): Finding => ({
   ...known,
   state: "failure",
-  reason,
-  detail: [...said, message, ...(known.provider === "dataset" ? [] : [fixes[reason]])].join("; "),
+  reason: error.reason,
+  detail: [...said, error.message, ...(known.provider === "dataset" ? [] : [fixOf(error)])].join(
+    "; ",
+  ),
 })
+
+const fixOf = ({ isUnsent, reason }: ProviderError) =>
+  (isUnsent === true ? unsentFixes[reason] : undefined) ?? fixes[reason]
 
 const reached = "reachable, key accepted"
 
@@ -194,4 +199,11 @@ const fixes: Record<ProviderError["reason"], string> = {
   Refused: "check the token or password and the address in the settings, and the subscription",
   Rejected: "the provider rejects the call; check the provider's address in the settings",
   Malformed: "check the provider's address in the settings",
+}
+
+/** How to fix what kept the service itself from sending the call. */
+const unsentFixes: Partial<typeof fixes> = {
+  Throttled: "wait until the pause ends",
+  Exhausted: "raise the ceiling, or wait until the month ends",
+  Unavailable: "to check the database, run 'authority doctor'",
 }

@@ -220,6 +220,9 @@ it.scopedLive("with --live, the call is a purchase when there is a database", ()
     const { stdout } = yield* verb(cwd, ["provider", "report", "--json"], settings)
     const [row] = JSON.parse(stdout).rows
     assert.deepInclude(row, { provider: "moz", calls: 1, targets: 1, rowsBought: 1, unknown: 0 })
+    const bounded = { ...settings, AUTHORITY_MOZ_CEILING: "1/month" }
+    const refused = yield* verb(cwd, ["provider", "status", "--live"], bounded)
+    assert.match(refused.stdout, /the ceiling AUTHORITY_MOZ_CEILING .* is reached; raise the ceil/)
   }),
 )
 
