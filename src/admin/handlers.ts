@@ -52,11 +52,12 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
 const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
   isRepeat ? repeated(data) : answer(data)
 
+/** Reads a store; 503 at the deadline of the request. */
+const reading = <A, E>(read: Effect.Effect<A, E>) =>
+  Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
+
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
-  Effect.catchTags(inTime(accounts.find(nameOrId)), {
-    AccountNotFound: notFound,
-    StoreTimeout: refuseUnavailable,
-  })
+  Effect.catchTag(reading(accounts.find(nameOrId)), "AccountNotFound", notFound)
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
@@ -80,10 +81,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     return handlers
       .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
         Effect.gen(function* () {
-          const found = yield* Effect.catchAll(
-            inTime(accounts.search({ text, limit, before })),
-            refuseUnavailable,
-          )
+          const found = yield* reading(accounts.search({ text, limit, before }))
           const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
           return answer({ accounts: rows })
         }),
@@ -124,7 +122,8 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       .handle("statement", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
-          return answer({ account: name, entries: (yield* recent(id, urlParams)).map(entryOf) })
+          const entries = yield* reading(recent(id, urlParams))
+          return answer({ account: name, entries: entries.map(entryOf) })
         }),
       )
   }),
@@ -176,7 +175,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
 
     const rowsOf = (search: KeySearch) =>
       Effect.gen(function* () {
-        const found = yield* keys.search(search)
+        const found = yield* reading(keys.search(search))
         const ids = found.map(({ id }) => id)
         const spent = yield* Effect.catchAll(budgets(ids), refuseUnavailable)
         const now = yield* Clock.currentTimeMillis
@@ -349,7 +348,7 @@ const audit = HttpApiBuilder.group(AdminApi, "audit", (handlers) =>
       onSome: ({ list }) => list,
     })
     return handlers.handle("audit", ({ urlParams }) =>
-      Effect.map(list(urlParams), (lines) =>
+      Effect.map(reading(list(urlParams)), (lines) =>
         answer({ entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) }),
       ),
     )

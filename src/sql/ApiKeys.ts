@@ -57,7 +57,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
       list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
 
       search: Effect.fn("ApiKeys.search")((search) =>
-        Failure.orDie(Effect.flatMap(found(search), decodeKeys)),
+        Failure.orDie(Effect.flatMap(retried(found(search)), decodeKeys)),
       ),
 
       unreadable: rowsAfter("", after, ({ id }) => id).pipe(

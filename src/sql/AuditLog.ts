@@ -9,6 +9,7 @@ import { AuditLine, Detail } from "../ledger/AuditLine.ts"
 import { makeLines } from "./auditLines.ts"
 import { makeVerify } from "./auditVerification.ts"
 import * as Failure from "./Failure.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 
 const ListedLine = Schema.Struct({ ...AuditLine.fields, detail: Schema.parseJson(Detail) })
 
@@ -17,6 +18,7 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const { appendAct } = makeLines(sql)
+    const retried = yield* makeRetryAfterDisconnection
     const below = SqlSchema.findAll({
       Request: Schema.Struct({ before: Schema.Int, limit: Schema.Int }),
       Result: ListedLine,
@@ -42,7 +44,7 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
       ),
       doneUnder: Effect.fn("AuditLog.doneUnder")((key) => Failure.orDie(doneUnder(key))),
       list: Effect.fn("AuditLog.list")(({ before = Number.MAX_SAFE_INTEGER, limit }) =>
-        Failure.orDie(below({ before, limit })),
+        Failure.orDie(retried(below({ before, limit }))),
       ),
       verify: makeVerify(sql),
     })

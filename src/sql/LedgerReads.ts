@@ -30,13 +30,11 @@ export const make = (
       ),
 
     recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
-      queries
-        .entriesBefore({ account, before, limit })
-        .pipe(
-          Failure.orDie,
-          Effect.flatMap(Effect.forEach((row) => readable(account)(readEntry(row)))),
-          Effect.orDie,
-        ),
+      retried(queries.entriesBefore({ account, before, limit })).pipe(
+        Failure.orDie,
+        Effect.flatMap(Effect.forEach((row) => readable(account)(readEntry(row)))),
+        Effect.orDie,
+      ),
 
     totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
       const sums = yield* queries.heldByAll

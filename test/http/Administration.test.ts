@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
@@ -123,16 +124,19 @@ describe("the administration", () => {
     }),
   )
 
-  it.scopedLive("a request gets 503 at its deadline while the accounts cannot be read", () =>
+  it.scopedLive("a request gets 503 at its deadline while accounts or keys cannot be read", () =>
     Effect.gen(function* () {
       const waiting = { find: () => Effect.never, search: () => Effect.never }
       const { ask } = yield* start({
         requestTimeout: "200 millis",
         stores: Layer.map(Layer.orDie(sqliteFile(":memory:")), (context) =>
-          Context.add(context, Accounts, { ...Context.get(context, Accounts), ...waiting }),
+          context.pipe(
+            Context.add(Accounts, { ...Context.get(context, Accounts), ...waiting }),
+            Context.add(ApiKeys, { ...Context.get(context, ApiKeys), search: () => Effect.never }),
+          ),
         ),
       })
-      const paths = ["/v1/accounts", "/v1/accounts/acme", "/v1/usage?account=acme"]
+      const paths = ["/v1/accounts", "/v1/accounts/acme", "/v1/usage?account=acme", "/v1/keys"]
       for (const path of paths) {
         const { headers, status } = yield* ask(path)
         assert.deepStrictEqual([path, status, headers.get("retry-after")], [path, 503, "1"])
