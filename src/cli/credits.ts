@@ -37,12 +37,14 @@ const grant = Verb.make({
     note: Schema.optional(ShortText),
     json: Verb.json,
   }),
-  run: ({ account, amount, json, note = null }) =>
+  run: ({ account, amount, json, note = "" }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const { id, name } = yield* accounts.find(account).pipe(refused("credits.grant", account))
-      const balance = yield* ledger.grant(id, amount, note).pipe(refused("credits.grant", name))
+      const balance = yield* ledger
+        .grant(id, amount, note === "" ? null : note)
+        .pipe(refused("credits.grant", name))
       yield* print(
         json,
         summary(name, balance),

@@ -189,7 +189,7 @@ export class Contradiction extends Schema.TaggedError<Contradiction>()("Contradi
   static readonly body = envelope(
     Contradiction,
     409,
-    "The name is taken, or the correction would take more credits than are available.",
+    "The name is taken, the grant is too large, or the correction would take more credits than are available.",
     'an account named "acme" exists already',
   )
 }
