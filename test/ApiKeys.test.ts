@@ -1,6 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -456,6 +457,34 @@ describe("API keys in PostgreSQL that two processes use", () => {
         assert.lengthOf(saved, 2)
       }).pipe(Effect.provide(store))
     }),
+  )
+
+  it.scopedLive(
+    "an API key that another process rotates at the same time is not rotated twice",
+    () =>
+      Effect.gen(function* () {
+        const store = postgresDatabase(yield* temporaryDatabase)
+        const inOther = Context.get(yield* Layer.build(Layer.fresh(store)), ApiKeys)
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const keys = yield* ApiKeys
+          const { account, record } = yield* issued()
+          const isRotated = yield* Deferred.make<void>()
+          const second = yield* Deferred.await(isRotated).pipe(
+            Effect.zipRight(Effect.flip(inOther.rotate(record.id, Duration.zero))),
+            Effect.fork,
+          )
+          yield* keys
+            .rotate(record.id, Duration.zero)
+            .pipe(
+              Effect.zipLeft(Deferred.succeed(isRotated, undefined)),
+              Effect.zipLeft(untilAnotherWaits),
+              sql.withTransaction,
+            )
+          assert.instanceOf(yield* Fiber.join(second), ApiKeyNotFound)
+          assert.lengthOf(yield* keys.list(account), 2)
+        }).pipe(Effect.provide(store))
+      }),
   )
 })
 

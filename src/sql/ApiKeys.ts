@@ -25,6 +25,7 @@ import { naming } from "./naming.ts"
 import { pageSize, rowsAfter } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
+import { forUpdate } from "./transaction.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
@@ -94,9 +95,12 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
 
     rotate: Effect.fn("ApiKeys.rotate")(
       function* (id, grace) {
+        const { accountId, budget } = yield* usable(id)
+        if (budget != null) yield* budgets.lock(accountId)
+        // Read again when no other rotation of the key is under way, because it may end the key.
+        yield* sql`SELECT id FROM api_keys WHERE id = ${id} ${forUpdate(sql)}`
         const now = yield* Clock.currentTimeMillis
         const former = yield* usable(id)
-        if (former.budget != null) yield* budgets.lock(former.accountId)
         const endsAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
         yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
         const issued = yield* insert(ApiKey.issue(former, now))
