@@ -14,6 +14,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The method is POST when there is a body, otherwise GET. */
   readonly body?: string | undefined
+  /** Is called when the exchange is interrupted before the whole request left. */
+  readonly onUnsent?: () => void
 }
 
 export interface HttpResponse {
@@ -48,7 +50,7 @@ export class Exchange extends Context.Reference<Exchange>()("authority/providers
 
 export const send: Send = (request) => Effect.flatMap(Exchange, ({ send }) => send(request))
 
-const overHttp: Send = ({ body, headers, url }) =>
+const overHttp: Send = ({ body, headers, onUnsent, url }) =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
     let isSent = false
@@ -90,7 +92,10 @@ const overHttp: Send = ({ body, headers, url }) =>
       })
       asking.on("error", fail)
       asking.end(body)
-      return Effect.sync(() => asking.destroy())
+      return Effect.sync(() => {
+        if (!isSent) onUnsent?.()
+        asking.destroy()
+      })
     } catch (cause) {
       return fail(cause)
     }

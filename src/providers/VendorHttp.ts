@@ -190,9 +190,7 @@ const makeSend = (options: Options, error: VendorHttp["error"]): VendorHttp["sen
       `${options.provider} ${method}`,
       { kind: "client", captureStackTrace: false, attributes },
       (span) =>
-        billed(
-          Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }),
-        ).pipe(
+        billed({ url, headers: body === undefined ? headers : postHeaders, body }).pipe(
           Effect.catchTags({
             Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
             TooLarge: () => error("Malformed", tooLarge),
@@ -215,11 +213,11 @@ export const basic = (credentials: string): Redacted.Redacted =>
  * unless it is a 502 or 504, which a proxy gives for the vendor.
  */
 const billed = (
-  sending: ReturnType<Exchange.Send>,
+  request: Exchange.HttpRequest,
 ): Effect.Effect<Exchange.HttpResponse, Exchange.Broken | Exchange.TooLarge> =>
   Effect.flatMap(Bill, (bill) => {
     bill.sent()
-    return Effect.tapBoth(sending, {
+    return Effect.tapBoth(Exchange.send({ ...request, onUnsent: () => bill.settled() }), {
       onSuccess: ({ status }) =>
         Effect.sync(() => {
           if (status !== 502 && status !== 504) bill.settled()

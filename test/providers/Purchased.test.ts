@@ -21,11 +21,15 @@ import * as Deadline from "../../src/Deadline.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, type ProviderError } from "../../src/MetricsProvider.ts"
+import { CallLog } from "../../src/providers/CallLog.ts"
 import * as Composed from "../../src/providers/Composed.ts"
+import { Limit } from "../../src/providers/Limit.ts"
 import * as Moz from "../../src/providers/Moz.ts"
 import * as Purchased from "../../src/providers/Purchased.ts"
+import * as Timed from "../../src/providers/Timed.ts"
 import { Purchases } from "../../src/Purchases.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
+import * as Alarms from "../../src/time/Alarms.ts"
 import { certificate, key } from "../support/certificates.ts"
 import { lookup, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -491,6 +495,20 @@ describe("what vendors say of the cost", () => {
       const token = Redacted.make(FakeMoz.token)
       const port = yield* Effect.promise(freePort)
       yield* buy({ layer: Moz.layer({ url: `http://127.0.0.1:${port}/`, token }) }, "example.com")
+      assert.deepStrictEqual(yield* sums, closed(1, 1, 0, 0))
+    }),
+  )
+
+  live(
+    "a call that times out before its connection is made costs nothing",
+    Effect.gen(function* () {
+      const token = Redacted.make(FakeMoz.token)
+      const port = yield* listening(Net.createServer())
+      const layer = Moz.layer({ url: `https://127.0.0.1:${port}/`, token })
+      const moz = Context.get(yield* Layer.build(layer), MetricsProvider)
+      const limits = { limit: new Limit(1), log: new CallLog() }
+      const timed = Timed.make(moz, { timeout: 200, alarms: yield* Alarms.make, ...limits })
+      yield* buy({ layer: Layer.succeed(MetricsProvider, timed) }, "example.com")
       assert.deepStrictEqual(yield* sums, closed(1, 1, 0, 0))
     }),
   )
