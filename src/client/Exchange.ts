@@ -38,7 +38,7 @@ export const exchange = (options: Options) => {
 
   return async <A>(call: Call, schema: Bodies.Schema<A>) => {
     call.signal?.throwIfAborted()
-    for (let failures = Retry.begin(performance.now()); ;) {
+    for (let failures = Retry.none; ;) {
       try {
         const answer = await attempt(call)
         const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined

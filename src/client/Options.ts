@@ -7,7 +7,8 @@ export interface Options {
   /** The timeout of one attempt, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * How long to retry a failing request, in milliseconds; default 30,000, 0 for a single attempt.
+   * How long to retry a request after its first failure, in milliseconds; default 30,000, 0 for a
+   * single attempt.
    */
   readonly patienceMs?: number | undefined
   /**
@@ -18,7 +19,8 @@ export interface Options {
   /** Sends the requests; default the global `fetch`. */
   readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
   /**
-   * Headers for every request, for example for a proxy. The client's own headers take precedence.
+   * Headers for every request, for example for a proxy. Of the client's own headers, they replace
+   * only `User-Agent`.
    */
   readonly headers?: RequestInit["headers"] | undefined
 }

@@ -11,13 +11,14 @@ export interface Failures {
   readonly since: number
 }
 
-/** Returns the state before the first attempt. */
-export const begin = (now: number): Failures => ({ count: 0, since: now })
+/** The state before the first attempt. */
+export const none: Failures = { count: 0, since: 0 }
 
 /**
  * Returns the wait before the next attempt, in milliseconds, and the updated `failures`. Returns
- * undefined when the request must not be sent again. `random` is from 0 to 1. A 429 restarts the
- * time limit `patienceMs`, because a 429 shows that the service works.
+ * undefined when the request must not be sent again. `random` is from 0 to 1. The time limit
+ * `patienceMs` starts at the first failure, because a timeout may be longer. A 429 restarts it,
+ * because a 429 shows that the service works.
  */
 export const next = (
   failures: Failures,
@@ -34,7 +35,7 @@ export const next = (
   const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
   const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
   const waitMs = Math.max(askedMs, backoffMs(steps, random))
-  const since = isLimited ? now : failures.since
+  const since = isLimited || failures.count === 0 ? now : failures.since
   return !error.isTransient || now + waitMs > since + patienceMs
     ? undefined
     : {

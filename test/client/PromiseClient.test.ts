@@ -281,7 +281,7 @@ describe("the promise client", () => {
 
 /** Makes a client whose fake service gives the answers `moves` in order, and then no answer. */
 const scripted = (
-  moves: ReadonlyArray<Scripted | "reset" | "cut">,
+  moves: ReadonlyArray<Scripted | "reset" | "cut" | "silence">,
   options: Partial<Options> = {},
 ) => {
   const requests: Array<{ readonly url: string; readonly request: RequestInit }> = []
@@ -291,7 +291,7 @@ const scripted = (
     fetch: async (url, request) => {
       const move = moves[requests.length]
       requests.push({ url, request })
-      if (move === undefined) return new Promise(() => {})
+      if (move === undefined || move === "silence") return new Promise(() => {})
       if (move === "reset") throw new TypeError("fetch failed", { cause: new Error("reset") })
       if (move === "cut") return new Response(cutOff(), { headers: { "x-request-id": "7" } })
       const { body = "", headers = {}, status } = move
@@ -409,6 +409,18 @@ describe("the promise client when the service fails", () => {
       assert.instanceOf(await ended(client.check(["a"])), TimedOut)
       assert.lengthOf(requests, 1)
       assert.strictEqual(vi.getTimerCount(), 0)
+    }),
+  )
+
+  it(
+    "the promise client repeats an attempt without an answer, and no longer than patienceMs after it",
+    onTestClock(async () => {
+      const { client, header } = scripted(["silence", good])
+      assert.deepInclude(await ended(client.check(["a"])), { creditsUsed: 0 })
+      assert.lengthOf(new Set(header("idempotency-key")), 1)
+      const silent = scripted([])
+      assert.instanceOf(await ended(silent.client.check(["a"])), TimedOut)
+      assert.lengthOf(silent.requests, 2)
     }),
   )
 
