@@ -1,5 +1,5 @@
 /** Writes the heads of the ledger to a file, and compares the ledger with such a file. */
-import { closeSync, createReadStream, openSync, rmSync, writeSync } from "node:fs"
+import { closeSync, createReadStream, openSync, rmSync, writeFileSync } from "node:fs"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
@@ -22,7 +22,8 @@ export const write = (file: string) =>
       Heads.heads.pipe(
         Stream.tap((head) =>
           Effect.try({
-            try: () => writeSync(descriptor, `${Head.lineOf(head)}\n`),
+            // Writes the whole line or throws: `writeSync` may write a part on a full disk.
+            try: () => writeFileSync(descriptor, `${Head.lineOf(head)}\n`),
             catch: OutputFailed.of(file),
           }),
         ),

@@ -5,6 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { exited, json, openAccount, run, serve } from "../support/Program.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { sqliteFile } from "../support/Stores.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
@@ -116,6 +118,30 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
     timeout,
   )
 })
+
+describe.skipIf(missing !== undefined)(
+  "a disk with space for all heads but a part of the last",
+  () => {
+    it.scopedLive(
+      "credits verify --heads fails and leaves no file",
+      () =>
+        Effect.gen(function* () {
+          const folder = yield* temporaryFolder
+          // The line of an account with one entry has 104 characters, that of the audit log 74.
+          yield* Effect.replicateEffect(newAccountWith(5), 39).pipe(
+            Effect.provide(sqliteFile(join(folder, "authority.db"))),
+          )
+          const disk = yield* SmallDisk.make(4, 0)
+          const file = join(disk.folder, "heads")
+          const { code, stderr } = yield* run(folder, ["credits", "verify", "--heads", file])
+          assert.strictEqual(code, 1)
+          assert.match(stderr, /^authority: .*heads cannot be written: the disk is full; .*\n$/)
+          assert.notInclude(readdirSync(disk.folder), "heads")
+        }),
+      timeout,
+    )
+  },
+)
 
 describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
