@@ -43,6 +43,12 @@ export const compare = (file: string) =>
   ).pipe(
     Stream.decodeText("utf8"),
     Stream.splitLines,
+    Stream.orElseIfEmptyStream(
+      () =>
+        new UnreadableHeads({
+          message: `${file} is empty, so it proves nothing; name a file that 'authority credits verify --heads' wrote`,
+        }),
+    ),
     Stream.zipWithIndex,
     Stream.mapEffect(([line, i]) =>
       Effect.mapError(

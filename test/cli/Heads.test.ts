@@ -124,8 +124,10 @@ for (const engine of ["SQLite", "PostgreSQL"] as const) {
         const { cwd, verify } = yield* written
         const text = readFileSync(join(cwd, "heads"), "utf8")
         writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
+        writeFileSync(join(cwd, "empty"), "")
         for (const [file, problem] of [
           ["wrong", /wrong: line 3 is not a head/],
+          ["empty", /empty is empty, so it proves nothing; name a file that/],
           ["missing", /missing cannot be read: there is no such file or folder; .*ENOENT/],
         ] as const) {
           const { code, stderr, stdout } = yield* verify("--against", file)
