@@ -79,27 +79,41 @@ const lastCheck = signal<{ readonly items: KeptList["items"]; readonly run: List
 export const isChecked = ({ items }: KeptList): boolean =>
   lastCheck.value?.items === items && lastCheck.value.run.status === "done"
 
+// A second click while the first one looks for the run, or asks for the key, would pay once more.
+let isStarting = false
+
+/** Starts a run unless one is active or starting. Returns false when no run was started. */
+const startOnce = async (begin: () => Promise<boolean>): Promise<boolean> => {
+  if (isStarting || findActive() !== undefined) return false
+  isStarting = true
+  try {
+    return (await currentKey()) !== undefined && (await begin())
+  } finally {
+    isStarting = false
+  }
+}
+
 /**
  * Checks a list, in the run of an earlier version of the list if there is one, and shows the run.
  * Without an API key, only sets `keyProblem` and returns false.
  */
-export const check = async (
+export const check = (
   { items, name, own }: NamedList,
   { isAnew = false, isWanted = false }: CheckOptions = {},
-): Promise<boolean> => {
-  if (findActive() !== undefined || (await currentKey()) === undefined) return false
-  const list: KeptList = { items, ...(own !== undefined && { own }) }
-  const found = isAnew ? undefined : await findRun(list)
-  if (findActive() !== undefined) return false
-  const run = found ?? (await makeRun(name, list))
-  const wasDone = run.status === "done"
-  batch(() => {
-    shown.value = run
-    lastCheck.value = { items, run }
+): Promise<boolean> =>
+  startOnce(async () => {
+    const list: KeptList = { items, ...(own !== undefined && { own }) }
+    const found = isAnew ? undefined : await findRun(list)
+    if (findActive() !== undefined) return false
+    const run = found ?? (await makeRun(name, list))
+    const wasDone = run.status === "done"
+    batch(() => {
+      shown.value = run
+      lastCheck.value = { items, run }
+    })
+    void start(run, { list, isWanted, wasDone })
+    return true
   })
-  void start(run, { list, isWanted, wasDone })
-  return true
-}
 
 const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
   const facts = { id: uuid(), name, startedAt: Date.now() }
@@ -112,18 +126,15 @@ const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
  * Continues a run; with `isRetry`, checks failed addresses again. Without an API key of the run's
  * account, only sets `keyProblem` and returns false.
  */
-export const goOn = async (
-  run: ListRun,
-  options: Pick<StartOptions, "isRetry"> = {},
-): Promise<boolean> => {
-  if (findActive() !== undefined || (await currentKey()) === undefined) return false
-  if (isOfOther(run)) {
-    keyProblem.value = `The account ${run.account} pays for this run. Use a key of that account to continue it.`
-    return false
-  }
-  void start(run, options)
-  return true
-}
+export const goOn = (run: ListRun, options: Pick<StartOptions, "isRetry"> = {}): Promise<boolean> =>
+  startOnce(async () => {
+    if (isOfOther(run)) {
+      keyProblem.value = `The account ${run.account} pays for this run. Use a key of that account to continue it.`
+      return false
+    }
+    void start(run, options)
+    return true
+  })
 
 /** True for a run of another account than the key's. */
 const isOfOther = (run: ListRun) =>

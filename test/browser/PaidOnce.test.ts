@@ -254,6 +254,26 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
+    "a double click on a button that starts a check pays once",
+    () =>
+      Effect.gen(function* () {
+        const { books, key, url } = yield* service()
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => type(page, sites(60)))
+        const doubleClick = (name: string | RegExp) =>
+          act((page) => page.getByRole("button", { name }).dblclick())
+        yield* doubleClick(/^Check 60/)
+        yield* act((page) => page.getByText("940 credits available").waitFor())
+        yield* doubleClick(/^Check again/)
+        yield* act((page) => page.getByText("880 credits available").waitFor())
+        assert.strictEqual(yield* act((page) => page.locator(".runs li").count()), 2)
+        assert.deepInclude(yield* books, { held: 0, charged: 120 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console asks above the limit that the user sets, which it keeps after a reload",
     () =>
       Effect.gen(function* () {
