@@ -144,7 +144,7 @@ const isOfOther = (run: ListRun) =>
 export const confirm = async (doubtful?: "again" | "leaveOut") => {
   const run = question.value?.run
   question.value = undefined
-  if (run === undefined || key.value === undefined) return
+  if (run === undefined) return
   const going = run.go(doubtful)
   // A reload must not lose the start of the key that pays.
   await keepSummary(run)
@@ -157,6 +157,12 @@ export const decline = () => {
   question.value?.run.leave()
   question.value = undefined
 }
+
+// The key of the plan would pay, not the key that the user has entered since.
+effect(() => {
+  const entered = key.value
+  if (question.value?.run.isKeyOf(entered) === false) decline()
+})
 
 interface StartOptions {
   readonly list?: KeptList
@@ -171,8 +177,9 @@ const start = async (run: ListRun, { list, ...options }: StartOptions) => {
   decline()
   const plan = await run.prepare({ key: entered, account: account.value }, list, options.isRetry)
   if (plan === undefined) return ended(run)
-  question.value = { run, plan, reasons: reasonsOf(run, plan, { ...options, entered }) }
-  if (question.value.reasons.length === 0) await confirm()
+  const reasons = reasonsOf(run, plan, { ...options, entered })
+  question.value = { run, plan, reasons }
+  if (reasons.length === 0) await confirm()
 }
 
 const reasonsOf = (

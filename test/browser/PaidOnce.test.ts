@@ -357,6 +357,25 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
+    "a key that the user has taken away does not pay for the plan that waits",
+    () =>
+      Effect.gen(function* () {
+        const { books, key, url } = yield* service()
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => type(page, sites(10)))
+        yield* act((page) => press(page, "What does it cost?"))
+        yield* act((page) => page.getByText("This start costs at most 10 credits.").waitFor())
+        yield* act((page) => press(page, "Use another key"))
+        yield* act((page) => page.getByRole("button", { name: "Check, at most" }).waitFor(gone))
+        yield* act((page) => press(page, "Continue"))
+        yield* act((page) => page.getByText("Enter a key first.").waitFor())
+        assert.strictEqual((yield* books).charged, 0)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "two windows that continue the same run pay for it once",
     () =>
       Effect.gen(function* () {
