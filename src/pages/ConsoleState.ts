@@ -103,6 +103,7 @@ export const check = (
 ): Promise<boolean> =>
   startOnce(async () => {
     const list: KeptList = { items, ...(own !== undefined && { own }) }
+    if (!isAnew) await readPast()
     const found = isAnew ? undefined : await findRun(list)
     if (findActive() !== undefined) return false
     const run = found ?? (await makeRun(name, list))
@@ -274,7 +275,8 @@ export const rename = (run: ListRun, name: string) => {
   void keepSummary(run)
 }
 
-const readHistory = async () => {
+/** Reads the summaries of the runs that are stored. Another window may have made some of them. */
+const readPast = async () => {
   try {
     const list = await (await keeping.store)?.list()
     if (list === undefined) return
@@ -282,14 +284,18 @@ const readHistory = async () => {
     if (list.unreadable > 0) {
       storeProblem.value = `${counted(list.unreadable, "stored run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
     }
-    const brokenOff = history.value.find(({ checked, failed, total }) => checked + failed < total)
-    const run = brokenOff && (await findOrLoad(brokenOff.id))
-    if (run !== undefined && findActive() === undefined) shown.value ??= run
   } catch (error) {
     report(error)
   }
 }
-void readHistory()
+
+const showBrokenOff = async () => {
+  await readPast()
+  const brokenOff = history.value.find(({ checked, failed, total }) => checked + failed < total)
+  const run = brokenOff && (await findOrLoad(brokenOff.id))
+  if (run !== undefined && findActive() === undefined) shown.value ??= run
+}
+void showBrokenOff()
 
 /** Returns a run, from the store if it was not yet opened since the page was loaded. */
 const findOrLoad = async (id: string): Promise<ListRun | undefined> => {

@@ -404,6 +404,27 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
+    "a list that another window has checked meanwhile is not paid again without a question",
+    () =>
+      Effect.gen(function* () {
+        const { books, key, url } = yield* service()
+        const { act, page } = yield* visit(url, "/console")
+        const other = yield* act((page) => page.context().newPage())
+        yield* act(() => other.goto(`${url}/console`))
+        for (const window of [page, other]) {
+          yield* act(() => useKey(window, key))
+          yield* act(() => type(window, sites(20)))
+        }
+        yield* act(() => start(other))
+        yield* act(() => heading(other, "Done: 20 addresses"))
+        yield* act(() => start(page))
+        yield* act(() => page.getByText("20 addresses of this list have").waitFor())
+        assert.strictEqual((yield* books).charged, 20)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a run that version 1.0 stored is open after the update, and continues",
     () =>
       Effect.gen(function* () {
