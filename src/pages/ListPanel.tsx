@@ -70,7 +70,7 @@ const take = async (file: File | undefined) => {
 
 const pasted = "the pasted list"
 
-const paste = (event: ClipboardEvent) => {
+const paste = (event: ClipboardEvent, field: HTMLTextAreaElement) => {
   const file = event.clipboardData?.files[0]
   const text = event.clipboardData?.getData("text/plain") ?? ""
   // A spreadsheet copies its cells as text and as an image. Prefer the text.
@@ -78,11 +78,13 @@ const paste = (event: ClipboardEvent) => {
     event.preventDefault()
     return void take(file)
   }
-  if (typed.value.length + text.length <= maxTypedLength) return
+  const { selectionEnd, selectionStart, value } = field
+  const parts = [value.slice(0, selectionStart), text, value.slice(selectionEnd)]
+  if (parts.join("").length <= maxTypedLength) return
   event.preventDefault()
   attach({
     name: pasted,
-    text: typed.value === "" ? text : `${typed.value}\n${text}`,
+    text: parts.filter((part) => part !== "").join("\n"),
     isWindows1252: false,
   })
 }
@@ -218,7 +220,7 @@ const Field = () => (
       placeholder={"example.com\nhttps://www.example.org/page"}
       value={typed.value}
       onInput={(event) => setText(event.currentTarget.value)}
-      onPaste={paste}
+      onPaste={(event) => paste(event, event.currentTarget)}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()

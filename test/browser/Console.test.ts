@@ -331,6 +331,20 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "a long list that is pasted over the text of the list field replaces it",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* service()
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => page.getByLabel("Domains or pages").fill("old.com\nolder.com"))
+        yield* act((page) => page.getByLabel("Domains or pages").press("Control+A"))
+        yield* act((page) => paste(page, sites(9000)))
+        yield* act((page) => page.getByRole("button", { name: "Check 9,000 addresses" }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console draws the history of an address with a line per provider, marks and a table, and fits a phone",
     () =>
       Effect.gen(function* () {
