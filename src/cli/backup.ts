@@ -11,7 +11,7 @@ import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
-import { print } from "./Output.ts"
+import { although, print } from "./Output.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
 import { verified } from "./verified.ts"
@@ -40,7 +40,7 @@ const backup = ({ file, json }: { readonly file: string; readonly json: boolean 
       json,
       { file, accounts, entries, heads },
       `Copied the database to ${file}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`,
-    )
+    ).pipe(although("the copy is made"))
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
 
 export const verb = Verb.make({

@@ -16,7 +16,7 @@ import * as SqliteRestore from "../sql/SqliteRestore.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { booksOf, onFile } from "./backup.ts"
 import * as Logging from "./Logging.ts"
-import { print } from "./Output.ts"
+import { although, print } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 class RestoreFailed extends Data.TaggedError("RestoreFailed")<{ readonly message: string }> {}
@@ -66,7 +66,7 @@ const restore = ({ file, json }: { readonly file: string; readonly json: boolean
         `Restored ${database} from ${source}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`,
         ...(former === undefined ? [] : [`The old database is kept as ${former}.`]),
       ].join("\n"),
-    )
+    ).pipe(although("the database is restored"))
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
 
 /** The line is in the copy, and the log of the replaced database stays with that database. */

@@ -45,6 +45,24 @@ describe("a CLI verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
+    "a backup and a restore whose report cannot be written say that they are done",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 1)
+        for (const [verb, done] of [
+          ["backup", "the copy is made"],
+          ["restore", "the database is restored"],
+        ] as const) {
+          const { code, stderr } = yield* shell(cwd, "authority", [verb, "copy.db"], "> /dev/full")
+          assert.strictEqual(code, 1)
+          assert.match(stderr, new RegExp(`^authority: [^\\n]+, although ${done}\n$`))
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a CLI verb fails when its output pipe is closed",
     () =>
       Effect.gen(function* () {
