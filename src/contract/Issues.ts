@@ -227,6 +227,7 @@ const typeIssue = (ast: SchemaAST.AST, actual: unknown, path: ReadonlyArray<stri
 const expectedType = (ast: SchemaAST.AST): string => {
   switch (ast._tag) {
     case "Refinement":
+      return isInteger(ast) ? "integer" : expectedType(ast.from)
     case "Transformation":
       return expectedType(ast.from)
     case "TupleType":
@@ -244,6 +245,12 @@ const expectedType = (ast: SchemaAST.AST): string => {
       return String(ast)
   }
 }
+
+const isInteger = (ast: SchemaAST.Refinement) =>
+  Option.exists(
+    SchemaAST.getJSONSchemaAnnotation(ast),
+    (json) => Predicate.hasProperty(json, "type") && json.type === "integer",
+  )
 
 const receivedType = (actual: unknown): string =>
   actual === null ? "null" : Array.isArray(actual) ? "array" : typeof actual

@@ -290,16 +290,19 @@ for (const [store, layer] of stores) {
         const corrected = yield* change({ amount: -9000, note: "invoice 7 is 1,000" })
         assert.deepInclude(corrected.body.data, { available: 1010, granted: 1010, charged: 0 })
         assert.strictEqual((yield* change({ amount: -1011, note: "too much" })).status, 409)
-        for (const [body, path] of [
+        for (const [body, path, message] of [
           [{ amount: -1 }, ["note"]],
           [{ amount: 1, note: "x".repeat(201) }, ["note"]],
           [{ amount: 0 }, ["amount"]],
-          [{ amount: 1.5 }, ["amount"]],
+          [{ amount: 1.5 }, ["amount"], "Expected integer, received number"],
           [{}, ["amount"]],
         ] as const) {
           const refused = yield* change(body)
           assert.strictEqual(refused.status, 400)
           assert.deepStrictEqual(refused.body.error.issues[0].path, path)
+          if (message !== undefined) {
+            assert.strictEqual(refused.body.error.issues[0].message, message)
+          }
         }
         const { body } = yield* ask("/v1/accounts/acme/statement?limit=2")
         assert.containSubset(body.data, {
