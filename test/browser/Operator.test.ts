@@ -156,6 +156,44 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
   )
 
   it.scopedLive(
+    "a grant is made once, also when its answer is lost or its result cannot be read",
+    () =>
+      Effect.gen(function* () {
+        const { books, url } = yield* start({ adminToken, credits: 1000 })
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) =>
+          page.route("**/credits", async (route) => {
+            await route.fetch()
+            await route.fulfill({ status: 502 })
+          }),
+        )
+        const amount = (page: Page) => page.getByLabel("Credits").last()
+        const grant = act((page) => page.getByRole("button", { name: "Grant" }).click())
+        yield* act((page) => amount(page).fill("500"))
+        yield* grant
+        yield* act((page) => page.getByText("The service answered 502.").waitFor())
+        yield* act((page) => page.unroute("**/credits"))
+        yield* act((page) => page.route("**/audit?*", (route) => route.fulfill({ status: 502 })))
+        yield* grant
+        yield* act((page) => page.locator("input[type=number]:invalid").last().waitFor())
+        assert.strictEqual(yield* act((page) => amount(page).inputValue()), "")
+        assert.strictEqual(Number((yield* books).available), 1500)
+        yield* act((page) => page.unroute("**/audit?*"))
+        yield* act((page) => amount(page).fill("500"))
+        yield* grant
+        yield* act((page) =>
+          page
+            .locator("dd", { hasText: /^2,000$/ })
+            .first()
+            .waitFor(),
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "an operator changes the label, the budget and the scopes of a key, on a phone",
     () =>
       Effect.gen(function* () {

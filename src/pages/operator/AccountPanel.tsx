@@ -8,6 +8,7 @@ import { Keys } from "./Keys.tsx"
 import { change, isBusy, newKey, type Opened } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
+import { useOrder } from "./useOrder.ts"
 
 /** One account: its credits, keys, usage and last entries. */
 export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
@@ -72,11 +73,13 @@ const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }
 const Credits = ({ name }: { readonly name: string }) => {
   const amount = useSignal("")
   const note = useSignal("")
+  const order = useOrder(amount.value, note.value)
   const isCorrection = Number(amount.value) < 0
   const submit = async (event: Event) => {
     event.preventDefault()
     const credits = Number(amount.value)
-    if (!(await change((api) => api.changeCredits(name, credits, note.value.trim())))) return
+    const text = note.value.trim()
+    if (!(await change((api) => api.changeCredits(name, credits, text, order)))) return
     amount.value = ""
     note.value = ""
   }

@@ -131,6 +131,7 @@ const caller =
     path: string,
     data: v.GenericSchema<unknown, A>,
     body?: object,
+    idempotencyKey = uuid(),
   ): Promise<A> => {
     // Relative, so that a proxy can serve the console under any path.
     const response = await fetch(path.slice(1), {
@@ -138,7 +139,7 @@ const caller =
       headers: {
         authorization: `Bearer ${token}`,
         ...(body !== undefined && { "content-type": "application/json" }),
-        ...(method === "POST" && { "idempotency-key": uuid() }),
+        ...(method === "POST" && { "idempotency-key": idempotencyKey }),
       },
       body: body === undefined ? null : JSON.stringify(body),
     }).catch(() => {
@@ -175,15 +176,20 @@ export const adminApi = (token: string) => {
         v.object({ accounts: v.array(Account) }),
       ),
     account: (name: string) => call("GET", accountPath(name), v.object({ account: Account })),
-    createAccount: (name: string, credits: number) =>
-      call("POST", adminPaths.accounts, v.object({}), { name, credits }),
+    /** A repeat with the same `order` does nothing again. */
+    createAccount: (name: string, credits: number, order: string) =>
+      call("POST", adminPaths.accounts, v.object({}), { name, credits }, order),
     suspend: (name: string, suspended: boolean) =>
       call("PATCH", accountPath(name), v.object({}), { suspended }),
-    changeCredits: (name: string, amount: number, note: string) =>
-      call("POST", accountPath(name, "/credits"), v.object({}), {
-        amount,
-        ...(note !== "" && { note }),
-      }),
+    /** A repeat with the same `order` does nothing again. */
+    changeCredits: (name: string, amount: number, note: string, order: string) =>
+      call(
+        "POST",
+        accountPath(name, "/credits"),
+        v.object({}),
+        { amount, ...(note !== "" && { note }) },
+        order,
+      ),
     statement: (name: string) =>
       call("GET", accountPath(name, "/statement?limit=20"), v.object({ entries: v.array(Entry) })),
     keys: (name: string) =>

@@ -27,6 +27,7 @@ import {
 import { Purchases } from "./Purchases.tsx"
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
+import { useOrder } from "./useOrder.ts"
 
 export const Operator = () => (
   <main class="operator">
@@ -149,10 +150,11 @@ const amounts = ["Spent in 7 days", "Available", "Held", "Charged"]
 const NewAccount = () => {
   const name = useSignal("")
   const credits = useSignal("0")
+  const order = useOrder(name.value, credits.value)
   const submit = async (event: Event) => {
     event.preventDefault()
     const made = name.value.trim()
-    if (!(await change((api) => api.createAccount(made, Number(credits.value))))) return
+    if (!(await change((api) => api.createAccount(made, Number(credits.value), order)))) return
     name.value = ""
     await open(made)
   }

@@ -114,12 +114,12 @@ export const moreAudit = () =>
     audit.value = [...audit.value, ...entries]
   })
 
-/** Changes something, and shows the result. */
-export const change = (run: (api: AdminApi) => Promise<unknown>) =>
-  act(async (api) => {
-    await run(api)
-    await refresh(api)
-  })
+/** Changes something, and shows the result. Resolves to true when it is changed. */
+export const change = async (run: (api: AdminApi) => Promise<unknown>) => {
+  const isChanged = await act(async (api) => void (await run(api)))
+  if (isChanged) await act(refresh)
+  return isChanged
+}
 
 const read = async (api: AdminApi, name: string): Promise<Opened> => {
   const [{ account }, { keys }, { entries }, days, byKey] = await Promise.all([
