@@ -19,6 +19,7 @@ import { demoRisk } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as ProviderStatus from "./ProviderStatus.ts"
+import { adminToken } from "../server/adminToken.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
 import { verified } from "./verified.ts"
@@ -43,7 +44,8 @@ class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<
 }
 
 const doctor = ({ json }: { readonly json: boolean }) =>
-  settings.pipe(
+  adminToken.pipe(
+    Effect.zipRight(settings),
     Effect.zipWith(stores, (a, b) => [...a, ...b]),
     Effect.zipWith(providers, (a, b) => [...a, ...b]),
     Effect.provide(Settings.layer),

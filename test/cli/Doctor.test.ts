@@ -23,6 +23,17 @@ describe("the doctor", () => {
     }),
   )
 
+  it.scopedLive("the doctor fails when the file of the admin token cannot be read", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme")
+      const settings = { AUTHORITY_ADMIN_TOKEN_FILE: join(cwd, "nowhere") }
+      const { code, stdout } = yield* verb(cwd, ["doctor"], settings)
+      assert.strictEqual(code, 1)
+      assert.match(stdout, /^failure +settings: AUTHORITY_ADMIN_TOKEN_FILE: .+ cannot be read/)
+    }),
+  )
+
   it.scopedLive(
     "the doctor prints every setting and Moz's remaining quota, and hides the token",
     () =>
