@@ -87,7 +87,8 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
         const route = routes.of(url)
         const durationMs = MonotonicClock.unsafeNow(clock) - startedAt
         Meters.answered(method, route?.path ?? "other", status, durationMs / 1000)
-        log(route?.endpoint, current, status, durationMs)
+        const endpoint = route?.endpoints && (route.endpoints[method] ?? route.path)
+        log(endpoint, current, status, durationMs)
         const all: Record<string, string> = { ...headers, "x-request-id": current.id }
         if (isPrivate(url)) all["cache-control"] = "no-store"
         if (vary !== undefined) all["vary"] = mergeNames(headers["vary"], vary)

@@ -3,8 +3,8 @@
 interface Route {
   readonly path: string
   readonly methods: ReadonlyArray<string>
-  /** The name of the contract's endpoint; undefined for pages and operator paths. */
-  readonly endpoint?: string
+  /** The name of the contract's endpoint of each method; undefined for pages and operator paths. */
+  readonly endpoints?: Readonly<Record<string, string>>
   /** The decoded parameters of the path, by name; undefined for a path without parameters. */
   readonly params?: Readonly<Record<string, string>>
 }
@@ -38,8 +38,12 @@ export const endpointsOf = <A extends Api>({ groups }: A) =>
 export const make = (paths: ReadonlyArray<string>, ...apis: ReadonlyArray<Api>): Routes => {
   const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
   for (const { method, name, path } of apis.flatMap(endpointsOf)) {
-    const methods = [...(routes.get(path)?.methods ?? []), method]
-    routes.set(path, { path, methods, endpoint: name })
+    const { endpoints, methods = [] } = routes.get(path) ?? {}
+    routes.set(path, {
+      path,
+      methods: [...methods, method],
+      endpoints: { ...endpoints, [method]: name },
+    })
   }
   const patterns = [...routes.values()].filter(({ path }) => path.includes("/:"))
   return {

@@ -92,6 +92,18 @@ describe("the request log at level debug", () => {
         }
       }),
   )
+
+  it.scopedLive("a request is logged with the endpoint of its method", () =>
+    Effect.gen(function* () {
+      const adminToken = "a-token-for-the-tests-of-32-chars"
+      const { log, send } = yield* start({ adminToken, logLevel: LogLevel.Debug })
+      const headers = { authorization: `Bearer ${adminToken}` }
+      const listed = yield* send({ path: "/admin/v1/accounts", headers })
+      assert.deepInclude(lineOf(log, listed), { endpoint: "accounts", status: 200 })
+      const refused = yield* send({ method: "DELETE", path: "/admin/v1/accounts", headers })
+      assert.deepInclude(lineOf(log, refused), { endpoint: "/admin/v1/accounts", status: 405 })
+    }),
+  )
 })
 
 describe("the request log at level info", () => {
