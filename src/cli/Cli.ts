@@ -26,7 +26,7 @@ const verbs: Readonly<Record<string, Entry>> = {
   history: ["Show the figures of a URL over time", () => import("./history.ts")],
   dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],
   provider: [
-    "Ask the providers whether they can serve, and what is left of the quota",
+    "Ask the providers whether they can serve, and report what was bought and sold",
     () => import("./provider.ts"),
   ],
   doctor: ["Check the settings, database, ledger and provider", () => import("./doctor.ts")],

@@ -222,7 +222,7 @@ const revoke = Verb.make({
 export const verb = Verb.group({
   create: ["Create a key for an account, and show its secret once", create],
   list: ["List the keys of an account, without their secrets", list],
-  update: ["Change the label or the scopes of a key", update],
+  update: ["Change the label, the budget or the scopes of a key", update],
   rotate: ["Replace a key with a new key", rotate],
   revoke: ["Revoke a key now", revoke],
 })
