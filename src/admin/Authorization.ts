@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { Administrator } from "../contract/AdminApi.ts"
+import { Administrator, wrongTokenMessage, wrongTokensMessage } from "../contract/AdminApi.ts"
 import { TooManyRequests, Unauthorized } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
 import * as RateLimit from "../http/RateLimit.ts"
@@ -27,16 +27,12 @@ export const layer = (token: Redacted.Redacted<string>): Layer.Layer<Administrat
       const count = RateLimit.counter<string>(wrongTokens, clock)
       const refusal = Effect.gen(function* () {
         const tooMany = count(addressOf(yield* HttpServerRequest))
-        if (tooMany === undefined) return yield* refuse(new Unauthorized({ message }))
-        return yield* refuse(new TooManyRequests({ message: tooManyMessage }), tooMany.headers)
+        if (tooMany === undefined)
+          return yield* refuse(new Unauthorized({ message: wrongTokenMessage }))
+        return yield* refuse(new TooManyRequests({ message: wrongTokensMessage }), tooMany.headers)
       })
       return Administrator.of({
         token: (given) => (timingSafeEqual(digestOf(given), expected) ? Effect.void : refusal),
       })
     }),
   )
-
-const message =
-  "The token is wrong. Send the token of AUTHORITY_ADMIN_TOKEN in the header Authorization: Bearer TOKEN."
-
-const tooManyMessage = "Too many wrong tokens came from this address; try again later."

@@ -451,9 +451,25 @@ const provider = HttpApiGroup.make("provider", { topLevel: true })
       ),
   )
 
+export const wrongTokenMessage =
+  "The token is wrong. Send the token of AUTHORITY_ADMIN_TOKEN in the header Authorization: Bearer TOKEN."
+
+export const wrongTokensMessage = "Too many wrong tokens came from this address; try again later."
+
 /** Checks the token before a request is decoded. */
 export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Administrator", {
-  failure: Schema.Union(Envelope.Unauthorized.body, Envelope.TooManyRequests.body),
+  failure: Schema.Union(
+    Envelope.Unauthorized.body.annotations({
+      description: "The token is absent or wrong.",
+      examples: [new Envelope.Unauthorized({ message: wrongTokenMessage }, true)],
+    }),
+    Envelope.TooManyRequests.body.annotations({
+      description:
+        "Ten wrong tokens in a minute came from this address, or too many request bodies have not " +
+        "fully arrived. `Retry-After` gives the seconds to wait.",
+      examples: [new Envelope.TooManyRequests({ message: wrongTokensMessage }, true)],
+    }),
+  ),
   security: {
     token: HttpApiSecurity.bearer.pipe(
       HttpApiSecurity.annotate(OpenApi.Description, "The token in AUTHORITY_ADMIN_TOKEN."),

@@ -219,6 +219,9 @@ describe("the administration", () => {
       assert.strictEqual((yield* ask("/openapi.json", { token: "x" })).status, 401)
       const { body } = yield* ask("/openapi.json")
       assert.containsAllKeys(body.paths, ["/admin/v1/accounts", "/admin/v1/accounts/{name}"])
+      const { "401": refused, "429": limited } = body.paths["/admin/v1/accounts"].get.responses
+      assert.strictEqual(refused.description, "The token is absent or wrong.")
+      assert.match(limited.description, /wrong tokens/)
     }),
   )
 })
