@@ -3,14 +3,16 @@ import type { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
 import {
+  type InvalidRequest,
   PayloadTooLarge,
   payloadTooLargeMessage,
   ServiceUnavailable,
   TooManyRequests,
 } from "../contract/Envelope.ts"
 import { maxBodyBytes } from "../contract/Limits.ts"
+import { JsonParts } from "./JsonParts.ts"
 
-export type Refusal = PayloadTooLarge | TooManyRequests | ServiceUnavailable
+export type Refusal = InvalidRequest | PayloadTooLarge | TooManyRequests | ServiceUnavailable
 
 // Maximum memory for the arriving bodies of one account, in bytes.
 const maxOfAccount = 8 * 1024 * 1024
@@ -66,9 +68,10 @@ const giveBack = (buffer: Buffer) => {
 }
 
 /**
- * Waits for the whole body and decodes it. A client that hangs up interrupts the fiber. `decode` must
- * not keep the bytes, because other bodies get their buffer later. The bytes are copied, because a
- * chunk of one byte can keep the buffer of the socket alive.
+ * Waits for the whole body and decodes it. A body with too many fields and items is refused as soon
+ * as they have arrived. A client that hangs up interrupts the fiber. `decode` must not keep the
+ * bytes, because other bodies get their buffer later. The bytes are copied, because a chunk of one
+ * byte can keep the buffer of the socket alive.
  */
 export const collect = <A, E>(
   request: IncomingMessage,
@@ -78,10 +81,11 @@ export const collect = <A, E>(
   Effect.async((resume) => {
     let bytes: Buffer = Buffer.alloc(0)
     let length = 0
+    const parts = new JsonParts()
     const onData = (chunk: Buffer) => {
       const needed = length + chunk.length
       const size = needed > bytes.length ? sizeFor(needed) : bytes.length
-      const refusal = refusalOf(account, needed, size - bytes.length)
+      const refusal = refusalOf(account, needed, size - bytes.length) ?? parts.add(chunk)
       if (refusal !== undefined) {
         giveBack(stop())
         request.pause()

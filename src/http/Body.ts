@@ -11,9 +11,10 @@ import * as Batch from "../Batch.ts"
 import { BatchRequest } from "../contract/Api.ts"
 import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes, maxBodyParts, maxJudgedItems, maxUrls } from "../contract/Limits.ts"
+import { maxBodyBytes, maxBodyParts, maxJudgedItems } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as ArrivingBody from "./ArrivingBody.ts"
+import { JsonParts } from "./JsonParts.ts"
 import { Request } from "./Request.ts"
 
 /** A decoded JSON body. InvalidRequest lists the violations. */
@@ -38,7 +39,9 @@ export const json = (
   if (!isJson(contentType)) return invalid([Issues.invalidContentType])
   if (Number(length) > maxBodyBytes) return tooLarge
   const { body } = request
-  return body === undefined ? ArrivingBody.collect(request, noAccount, parse) : parse(body)
+  return body === undefined
+    ? ArrivingBody.collect(request, noAccount, parse)
+    : Either.flatMap(withFewParts(body), parse)
 }
 
 // Bounds the bodies whose request has no account.
@@ -50,7 +53,8 @@ const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decod
   const arrived: Decoder<B>["arrived"] = (request) => {
     if (!isJson(request.headers["content-type"])) return invalid([Issues.invalidContentType])
     if (Number(request.headers["content-length"]) > maxBodyBytes) return tooLarge
-    return request.body === undefined ? undefined : decode(request.body)
+    const { body } = request
+    return body === undefined ? undefined : Either.flatMap(withFewParts(body), decode)
   }
   return {
     arrived,
@@ -90,7 +94,6 @@ const tooLarge = Either.left(ArrivingBody.tooLarge)
 
 const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   if (!isUtf8(bytes)) return invalid([Issues.invalidJson("The body is not UTF-8")])
-  if (hasManyParts(bytes)) return invalid([Issues.invalidJson(manyParts)])
   try {
     return Either.right(JSON.parse(bytes.toString()))
   } catch {
@@ -98,26 +101,10 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   }
 }
 
-const manyParts = `The body has more than ${maxBodyParts} fields and items; send at most ${maxUrls} URLs`
-
-/**
- * Each field or item takes `JSON.parse` much longer than the text of a string does. The first one of
- * an object or a list follows its bracket, and each further one a comma.
- */
-const hasManyParts = (bytes: Buffer): boolean => {
-  if (bytes.length <= maxBodyParts) return false
-  let [parts, isText] = [0, false]
-  for (let i = 0; i < bytes.length && parts <= maxBodyParts; i++) {
-    const byte = bytes[i]
-    if (byte === code.quote) isText = !isText
-    else if (byte === code.backslash) i++
-    else if (!isText && (byte === code.comma || byte === code.openList || byte === code.openObject))
-      parts++
-  }
-  return parts > maxBodyParts
+const withFewParts = (bytes: Buffer): Either.Either<Buffer, InvalidRequest> => {
+  const refusal = bytes.length > maxBodyParts ? new JsonParts().add(bytes) : undefined
+  return refusal === undefined ? Either.right(bytes) : Either.left(refusal)
 }
-
-const code = { quote: 0x22, comma: 0x2c, openList: 0x5b, backslash: 0x5c, openObject: 0x7b }
 
 const shortened = (value: unknown): unknown =>
   Predicate.isReadonlyRecord(value)

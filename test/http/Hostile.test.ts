@@ -382,6 +382,23 @@ describe("a hostile request body", () => {
     }),
   )
 
+  it.scopedLive("a body gets 400 as soon as too many of its items have arrived", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const connection = yield* connect(url)
+      const headers = { ...json(key), "content-length": "300000" }
+      connection.send(wire(`POST ${batchPath}`, headers, `{"urls":["${"x,[{".repeat(20_000)}"`))
+      connection.send(",1".repeat(9998))
+      yield* Effect.sleep("100 millis")
+      assert.strictEqual(connection.received(), "")
+      connection.send(",1")
+      yield* eventually("the answer comes before the end of the body", () =>
+        connection.received().includes("The body has more than 10000 fields and items"),
+      )
+      assert.deepStrictEqual(statuses(connection.received()), [400])
+    }),
+  )
+
   it.scopedLive(
     "no hold is opened for a client that hangs up in the middle of its request body",
     () =>
