@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
@@ -189,6 +190,36 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
             .first()
             .waitFor(),
         )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "an account shows more keys than an answer has, and what each of many keys spent",
+    () =>
+      Effect.gen(function* () {
+        const { account, keys, url } = yield* start({ adminToken, credits: 1000 })
+        const issued = yield* Effect.replicateEffect(keys.issue({ account }), 1001)
+        const check = (key: string, urls: ReadonlyArray<string>) =>
+          Effect.promise(() =>
+            fetch(`${url}${batchPath}`, {
+              method: "POST",
+              headers: { "x-api-key": key, "content-type": "application/json" },
+              body: JSON.stringify({ urls }),
+            }),
+          )
+        // An answer has 100 rows by default: those that spent most.
+        for (const [i, { key }] of issued.slice(0, 101).entries()) {
+          yield* check(Redacted.value(key), i === 0 ? ["a.com"] : ["a.com", "b.com"])
+        }
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        const table = (page: Page) => page.getByRole("group", { name: "Keys, newest first" })
+        yield* act((page) => table(page).waitFor())
+        assert.strictEqual(yield* act((page) => table(page).locator("tbody tr").count()), 1002)
+        const spent = yield* act((page) => table(page).locator("td.num").allInnerTexts())
+        assert.strictEqual(spent.filter((credits) => credits === "1").length, 1)
       }),
     timeout,
   )

@@ -1,6 +1,7 @@
 /** Calls the administration. The token is kept in memory only. */
 import { v4 as uuid } from "uuid"
 import * as v from "valibot"
+import { maxRows } from "../../contract/Limits.ts"
 import { adminPaths } from "../../contract/Wire.ts"
 
 /** The administration refused a call, or could not be reached. */
@@ -45,6 +46,8 @@ export const Key = v.object({
 })
 export type Key = v.InferOutput<typeof Key>
 
+const Keys = v.object({ keys: v.array(Key) })
+
 const NewKey = v.object({ key: v.nullable(v.string()), id: v.string(), account: v.string() })
 
 const Entry = v.object({
@@ -66,6 +69,8 @@ const UsageRow = v.object({
   credits: v.number(),
 })
 export type UsageRow = v.InferOutput<typeof UsageRow>
+
+const Usage = v.object({ rows: v.array(UsageRow) })
 
 const Provider = v.object({
   provider: v.string(),
@@ -172,7 +177,7 @@ export const adminApi = (token: string) => {
     accounts: (search: string) =>
       call(
         "GET",
-        `${adminPaths.accounts}${query({ limit: "1000", ...(search !== "" && { search }) })}`,
+        `${adminPaths.accounts}${query({ limit: String(maxRows), ...(search !== "" && { search }) })}`,
         v.object({ accounts: v.array(Account) }),
       ),
     account: (name: string) => call("GET", accountPath(name), v.object({ account: Account })),
@@ -192,23 +197,42 @@ export const adminApi = (token: string) => {
       ),
     statement: (name: string) =>
       call("GET", accountPath(name, "/statement?limit=20"), v.object({ entries: v.array(Entry) })),
-    keys: (name: string) =>
-      call("GET", accountPath(name, "/keys?limit=1000"), v.object({ keys: v.array(Key) })),
+    /** All keys, page by page. */
+    keys: async (name: string): Promise<ReadonlyArray<Key>> => {
+      const all: Array<Key> = []
+      for (;;) {
+        const last = all.at(-1)
+        const page = query({ limit: String(maxRows), ...(last && { before: last.id }) })
+        const { keys } = await call("GET", accountPath(name, `/keys${page}`), Keys)
+        all.push(...keys)
+        if (keys.length < maxRows) return all
+      }
+    },
     createKey: (name: string, terms: object) =>
       call("POST", accountPath(name, "/keys"), NewKey, terms),
     updateKey: (id: string, changes: object) => call("PATCH", keyPath(id), v.object({}), changes),
     rotate: (id: string) => call("POST", keyPath(id, "/rotate"), NewKey, { grace: "24h" }),
     revoke: (id: string) => call("DELETE", keyPath(id), v.object({})),
-    usage: (by: "day" | "key" | "account", since: string, account?: string) =>
-      call(
+    /** Without rows when the credits are in another system, which counts no usage. */
+    usage: (by: "day" | "key" | "account", since: string, account?: string) => {
+      const limit = String(maxRows)
+      return call(
         "GET",
-        `${adminPaths.usage}${query({ by, since, ...(account !== undefined && { account }) })}`,
-        v.object({ rows: v.array(UsageRow) }),
-      ),
+        `${adminPaths.usage}${query({ by, since, limit, ...(account !== undefined && { account }) })}`,
+        Usage,
+      ).catch((error: unknown) => {
+        if (error instanceof Refused && error.status === 404) return { rows: [] }
+        throw error
+      })
+    },
     providers: () =>
       call("GET", adminPaths.providerStatus, v.object({ providers: v.array(Provider) })),
     report: (since: string) =>
-      call("GET", `${adminPaths.providerReport}${query({ since, limit: "1000" })}`, Report),
+      call(
+        "GET",
+        `${adminPaths.providerReport}${query({ since, limit: String(maxRows) })}`,
+        Report,
+      ),
     reconcile: () => call("POST", adminPaths.reconcile, v.object({ readings: v.array(Reading) })),
     audit: (before?: number) =>
       call(

@@ -1,6 +1,7 @@
 /** The operator's part of the console, for services with an administration. */
 import { useSignal } from "@preact/signals"
 import { useRef } from "preact/hooks"
+import { maxRows } from "../../contract/Limits.ts"
 import { counted } from "../../text/counted.ts"
 import { number } from "../Texts.ts"
 import { AccountPanel } from "./AccountPanel.tsx"
@@ -120,6 +121,9 @@ const Accounts = () => {
         <p class="hint">{isBusy.value ? "One moment, please." : "No account was found."}</p>
       ) : (
         <AccountTable rows={rows} />
+      )}
+      {rows.length === maxRows && (
+        <p class="hint">These are the newest {number(maxRows)} accounts. Search for older ones.</p>
       )}
       <NewAccount />
     </section>

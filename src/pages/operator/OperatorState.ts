@@ -122,7 +122,7 @@ export const change = async (run: (api: AdminApi) => Promise<unknown>) => {
 }
 
 const read = async (api: AdminApi, name: string): Promise<Opened> => {
-  const [{ account }, { keys }, { entries }, days, byKey] = await Promise.all([
+  const [{ account }, keys, { entries }, days, byKey] = await Promise.all([
     api.account(name),
     api.keys(name),
     api.statement(name),
