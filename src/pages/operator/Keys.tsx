@@ -16,7 +16,16 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
       <h3>Keys</h3>
       <Table
         label="Keys, newest first"
-        titles={["Key", "Label", "Spent in 7 days", "Budget", "Scopes", "Last use", "Acts"]}
+        titles={[
+          "Key",
+          "Label",
+          "Spent in 7 days",
+          "Budget",
+          "Scopes",
+          "Last use",
+          "Expires",
+          "Acts",
+        ]}
         numbers={["Spent in 7 days"]}
       >
         {keys.map((key) => (
@@ -30,6 +39,7 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
             <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
             <td>{key.scopes.join(", ")}</td>
             <td class="when">{key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}</td>
+            <td class="when">{key.expiresAt === null ? "never" : shortTime(key.expiresAt)}</td>
             <td>
               {key.state === "active" && <Acts of={key} onChange={() => (changed.value = key)} />}
             </td>

@@ -81,6 +81,7 @@ const Desk = () => (
       <button type="button" class="quiet" disabled={isBusy.value} onClick={signOut}>
         Sign out
       </button>
+      <p class="hint">Times and days are in UTC.</p>
     </div>
     <Accounts />
     {opened.value !== undefined && <AccountPanel opened={opened.value} />}
