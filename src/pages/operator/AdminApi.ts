@@ -128,6 +128,12 @@ export type AuditLine = v.InferOutput<typeof AuditLine>
 
 const Failure = v.object({ message: v.string() })
 
+/** The service answers earlier, unless it hangs. Nobody can sign out during a call. */
+const timeoutMs = 60_000
+
+const unreachable = "The service does not answer. Check the connection, and try again."
+const mayBeDone = "The change may be made already: press Refresh before you repeat it."
+
 /** Returns a function that calls the administration. It rejects with Refused. */
 const caller =
   (token: string) =>
@@ -138,6 +144,8 @@ const caller =
     body?: object,
     idempotencyKey = uuid(),
   ): Promise<A> => {
+    if (/[^\x20-\x7e]/.test(token))
+      throw new Refused("The token has a character that is not ASCII.")
     // Relative, so that a proxy can serve the console under any path.
     const response = await fetch(path.slice(1), {
       method,
@@ -147,8 +155,9 @@ const caller =
         ...(method === "POST" && { "idempotency-key": idempotencyKey }),
       },
       body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => {
-      throw new Refused("The service cannot be reached. Check the connection, and try again.")
+      throw new Refused(method === "GET" ? unreachable : `${unreachable} ${mayBeDone}`)
     })
     const json: unknown = await response.json().catch(() => undefined)
     if (!response.ok) {
