@@ -62,6 +62,13 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) => page.getByRole("link", { name: "Administration" }).click())
         yield* act((page) => signIn(page, "wrong"))
         yield* act((page) => page.getByText("The token is wrong.").waitFor())
+        // Ten wrong tokens in a minute get another answer.
+        for (const wrong of ["токен", "second", "third", "wrong"]) {
+          yield* act((page) => signIn(page, wrong))
+          yield* act((page) =>
+            page.getByText(wrong === "токен" ? "not ASCII" : "The token is wrong.").waitFor(),
+          )
+        }
         const token = yield* act((page) => page.locator("input:focus").inputValue())
         assert.strictEqual(token, "wrong")
         yield* examine("wrong token")
@@ -142,6 +149,8 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) => page.getByRole("button", { name: /^Rotate/ }).click())
         yield* act((page) => page.getByRole("button", { name: ends }).click())
         yield* act((page) => page.locator(".notice code").waitFor())
+        const table = yield* act((page) => page.getByRole("group", { name: "Keys" }).innerText())
+        assert.include(table, new Date(Date.now() + 86_400_000).toISOString().slice(0, 10))
         assert.strictEqual(yield* armed(ends), 0)
         const credits = yield* Effect.promise(() =>
           fetch(`${url}/v1/quota/available-credits`, { headers: { "x-api-key": secret } }),
@@ -220,6 +229,30 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         assert.strictEqual(yield* act((page) => table(page).locator("tbody tr").count()), 1002)
         const spent = yield* act((page) => table(page).locator("td.num").allInnerTexts())
         assert.strictEqual(spent.filter((credits) => credits === "1").length, 1)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a call that hangs ends with advice, and the operator can sign out",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start({ adminToken })
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) => page.route("**/credits", () => {}))
+        // A minute in the page is a second in the test.
+        yield* act((page) =>
+          page.evaluate(
+            "AbortSignal.timeout = ((limit) => (ms) => limit.call(AbortSignal, ms / 60))(AbortSignal.timeout)",
+          ),
+        )
+        yield* act((page) => page.getByLabel("Credits").last().fill("500"))
+        yield* act((page) => page.getByRole("button", { name: "Grant" }).click())
+        yield* act((page) => page.getByText("press Refresh before you repeat it").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Sign out" }).click())
+        yield* act((page) => page.getByLabel("Token").waitFor())
       }),
     timeout,
   )

@@ -73,8 +73,9 @@ export const signOut = () =>
 
 /** Reads what the page shows again. */
 export const refresh = async (api: AdminApi) => {
-  const [found, usage, states, report, lines, account] = await Promise.all([
-    api.accounts(search.value.trim()),
+  // Alone, so that a wrong token counts once.
+  const found = await api.accounts(search.value.trim())
+  const [usage, states, report, lines, account] = await Promise.all([
     api.usage("account", daysAgo(6)),
     api.providers(),
     api.report(daysAgo(29)),
