@@ -61,7 +61,8 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         ),
       )
     }
-  }).pipe(Layer.effectDiscard)
+    // A stop between the account and its key would leave an account whose key nobody has seen.
+  }).pipe(Effect.uninterruptible, Layer.effectDiscard)
 
 /** This text contains the key, so it goes to stdout and never to the log. */
 const invitation = (url: string, key: string) => `
