@@ -53,7 +53,7 @@ export class CorrectionTooLarge extends Data.TaggedError("CorrectionTooLarge")<{
   readonly available: number
 }> {
   override get message() {
-    return `only ${credits(this.available)} can be taken away, because the others are charged or held; correct at most that, or suspend the account`
+    return `only ${credits(this.available)} can be taken away, because what is charged or held stays; correct at most that, or suspend the account`
   }
 }
 
