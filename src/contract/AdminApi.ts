@@ -100,7 +100,10 @@ const idParam = Schema.Struct({ id: ApiKeyId })
 const Page = Schema.Struct({
   limit: Parameter.limit("rows"),
   before: optional(
-    Schema.String.annotations({ description: "The id of the last row of the page before." }),
+    Schema.UUID.annotations({
+      description: "The id of the last row of the page before.",
+      message: () => "Expected the id of the last row of the page before",
+    }),
   ),
 })
 

@@ -266,6 +266,8 @@ for (const [store, layer] of stores) {
           body.data.accounts.map(({ name }) => name)
         const first = yield* ask("/v1/accounts?limit=2")
         assert.deepStrictEqual(names(first), ["delta", "gamma"])
+        // A script that took the name for the id would get the first page again, without end.
+        assert.strictEqual((yield* ask("/v1/accounts?limit=2&before=gamma")).status, 400)
         const next = yield* ask(`/v1/accounts?limit=2&before=${first.body.data.accounts[1].id}`)
         assert.deepStrictEqual(names(next), ["beta", "acme"])
         assert.deepStrictEqual(names(yield* ask("/v1/accounts?search=MM")), ["gamma"])
