@@ -193,6 +193,8 @@ const Start = () => {
         Ask before a check that may cost more than{" "}
         <input
           type="number"
+          // Enter in this field must not start the check.
+          form=""
           min={0}
           step={1}
           value={limit.value}

@@ -279,8 +279,12 @@ describe.skipIf(isMissing)("a list in the console", () => {
       Effect.gen(function* () {
         const { books, key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
+        yield* act((page) => type(page, sites(3)))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByLabel("Ask before a check").fill("20"))
-        yield* act((page) => page.keyboard.press("Tab"))
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* Effect.sleep("500 millis")
+        assert.strictEqual(yield* act((page) => page.locator(".runs li").count()), 0)
         yield* act((page) => page.reload())
         yield* act((page) => page.getByLabel("API key").fill(key))
         yield* act((page) => type(page, sites(21)))
