@@ -29,7 +29,13 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
       >
         Cancel
       </button>
-      <button type="button" class="small danger" disabled={isDisabled} onClick={answer}>
+      <button
+        type="button"
+        class="small danger"
+        disabled={isDisabled}
+        // The second click of a double click on the first button answers nothing.
+        onClick={({ detail }) => detail < 2 && answer()}
+      >
         {act}
       </button>
     </span>
