@@ -8,7 +8,10 @@ import { isWithinScale, type Metrics, type Outcome } from "../../src/Metrics.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { lookup, tags, targets } from "../support/lookup.ts"
 
-const label = FastCheck.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/)
+// `xn--` begins an encoded label, and most of those that are made at random are invalid.
+const label = FastCheck.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/).filter(
+  (text) => !text.startsWith("xn--"),
+)
 const urls = FastCheck.tuple(
   FastCheck.array(label, { maxLength: 2 }),
   label,
