@@ -17,7 +17,7 @@ import { AdminApi } from "../contract/AdminApi.ts"
 import { Contradiction, NotFound } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
-import { refuseUnavailable } from "../http/errorAnswer.ts"
+import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory } from "../http/handlers.ts"
 import { type Spent, textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
@@ -31,7 +31,6 @@ import {
   statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
-import { inTime } from "../StoreTimeout.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Done, once, repeated } from "./acts.ts"
@@ -51,10 +50,6 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
 /** Answers an act that is done now, or was done before under the same idempotency key. */
 const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
   isRepeat ? repeated(data) : answer(data)
-
-/** Reads a store; 503 at the deadline of the request. */
-const reading = <A, E>(read: Effect.Effect<A, E>) =>
-  Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
 
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
   Effect.catchTag(reading(accounts.find(nameOrId)), "AccountNotFound", notFound)

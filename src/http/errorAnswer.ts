@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { Batch } from "../Batch.ts"
 import * as Envelope from "../contract/Envelope.ts"
 import type { Refusal } from "../ledger/Books.ts"
-import type { StoreTimeout } from "../StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
 
 /** Makes the answer to an error that the contract does not declare. */
 export const failure = (status: number, message: string) =>
@@ -27,6 +27,10 @@ export const refuse = <E extends { readonly _tag: string }>(
 /** Fails with the 503 of a database that did not answer in time. */
 export const refuseUnavailable = () =>
   refuse(new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage }))
+
+/** Reads a store. Fails with the 503 at the deadline of the request. */
+export const reading = <A, E>(read: Effect.Effect<A, E>) =>
+  Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
 
 const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
   const { _tag } = error

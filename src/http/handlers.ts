@@ -18,7 +18,6 @@ import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
-import { inTime } from "../StoreTimeout.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -31,7 +30,7 @@ import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
-import { errorOf, failure, refuse, refuseUnavailable } from "./errorAnswer.ts"
+import { errorOf, failure, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -98,9 +97,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
 export const answerHistory =
   (history: FigureHistory.FigureHistory["Type"]) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
-    inTime(history.of(url, limit)).pipe(
+    reading(history.of(url, limit)).pipe(
       Effect.map((found) => ({ success: true as const, data: FigureHistory.documentOf(found) })),
-      Effect.catchTags({ InvalidUrl: noTarget, StoreTimeout: refuseUnavailable }),
+      Effect.catchTag("InvalidUrl", noTarget),
     )
 
 interface HistoryQuery {
