@@ -8,7 +8,6 @@ import { AccountId } from "./Account.ts"
 import { Budget, type Spent } from "./ledger/Budget.ts"
 import * as Scope from "./Scope.ts"
 import * as Search from "./Search.ts"
-import { ShortText } from "./ShortText.ts"
 import { isoTime } from "./time/isoTime.ts"
 import { latestTime } from "./time/TimeSpan.ts"
 
@@ -18,13 +17,6 @@ export type ApiKeyId = typeof ApiKeyId.Type
 /** SHA-256 of the whole key, in hexadecimal. Stores save this hash and never the key. */
 export const KeyHash = Schema.String.pipe(Schema.brand("KeyHash"))
 export type KeyHash = typeof KeyHash.Type
-
-/** The label that an operator gives to a key. An empty text is null: no label. */
-export const Label = Schema.transform(ShortText, Schema.NullOr(Schema.String), {
-  strict: true,
-  decode: (text) => (text === "" ? null : text),
-  encode: (label) => label ?? "",
-})
 
 /** The record of a key, without its secret. Times are epoch milliseconds. */
 export const ApiKey = Schema.Struct({

@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import { refused } from "../AuditLog.ts"
 import { counted } from "../text/counted.ts"
-import { ShortText } from "../ShortText.ts"
+import { ShortText, ShortTextOrNull } from "../ShortText.ts"
 import * as Balance from "../ledger/Balance.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { CreditLedger } from "../CreditLedger.ts"
@@ -34,17 +34,15 @@ const grant = Verb.make({
   options: Schema.Struct({
     account: Schema.String,
     amount: Verb.wholeNumber(1, " of credits"),
-    note: Schema.optional(ShortText),
+    note: Schema.optional(ShortTextOrNull),
     json: Verb.json,
   }),
-  run: ({ account, amount, json, note = "" }) =>
+  run: ({ account, amount, json, note = null }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const { id, name } = yield* accounts.find(account).pipe(refused("credits.grant", account))
-      const balance = yield* ledger
-        .grant(id, amount, note === "" ? null : note)
-        .pipe(refused("credits.grant", name))
+      const balance = yield* ledger.grant(id, amount, note).pipe(refused("credits.grant", name))
       yield* print(
         json,
         summary(name, balance),

@@ -61,7 +61,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         ),
       )
     }
-    // A stop between the account and its key would leave an account whose key nobody has seen.
+    // A signal that stops the program must not come between the account and the print of its key.
   }).pipe(Effect.uninterruptible, Layer.effectDiscard)
 
 /** This text contains the key, so it goes to stdout and never to the log. */

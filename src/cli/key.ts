@@ -10,6 +10,7 @@ import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Budget from "../ledger/Budget.ts"
 import * as Scope from "../Scope.ts"
+import { ShortTextOrNull } from "../ShortText.ts"
 import { printable } from "../text/printable.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
@@ -74,7 +75,7 @@ const create = Verb.make({
       .option(scopesOption[0], `${scopesOption[1]} (default: both)`),
   options: Schema.Struct({
     account: Schema.String,
-    label: Schema.optional(ApiKey.Label),
+    label: Schema.optional(ShortTextOrNull),
     expiresIn: Schema.optional(TimeSpan),
     budget: Schema.optional(Budget.Budget),
     scopes: Schema.optional(Scope.Text),
@@ -149,7 +150,7 @@ const update = Verb.make({
       .option(...scopesOption),
   options: Schema.Struct({
     id: ApiKey.ApiKeyId,
-    label: Schema.optional(ApiKey.Label),
+    label: Schema.optional(ShortTextOrNull),
     budget: Schema.optional(BudgetOrNone),
     scopes: Schema.optional(Scope.Text),
     json: Verb.json,

@@ -10,13 +10,13 @@ import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../Account.ts"
-import { ApiKeyId, Label } from "../ApiKey.ts"
+import { ApiKeyId } from "../ApiKey.ts"
 import { Detail } from "../ledger/AuditLine.ts"
 import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
-import { ShortText } from "../ShortText.ts"
+import { ShortText, ShortTextOrNull } from "../ShortText.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
@@ -212,7 +212,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPath(nameParam)
       .setPayload(
         body({
-          label: optional(Label),
+          label: optional(ShortTextOrNull),
           expiresIn: optional(TimeSpan),
           budget: optional(BudgetText),
           scopes: optional(Scopes),
@@ -228,7 +228,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPath(idParam)
       .setPayload(
         body({
-          label: optional(Schema.NullOr(Label)),
+          label: optional(Schema.NullOr(ShortTextOrNull)),
           budget: optional(Schema.NullOr(BudgetText)),
           scopes: optional(Scopes),
         }),

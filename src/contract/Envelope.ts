@@ -263,9 +263,10 @@ export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()
     ServiceUnavailable,
     503,
     "The database did not answer in time, or too many request bodies are still arriving. " +
-      "`Retry-After` gives the seconds to wait before a retry. A request without an `Idempotency-Key` is not charged. A retry with the same " +
-      "`Idempotency-Key` gets the stored answer if the first request was charged. Otherwise the " +
-      "service processes the retry as a new request.",
+      "`Retry-After` gives the seconds to wait before a retry. A request without an " +
+      "`Idempotency-Key` is not charged. A retry with the same `Idempotency-Key` gets the stored " +
+      "answer if the first request was charged. Otherwise the service processes the retry as a new " +
+      "request.",
     unavailableMessage,
   )
 }

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer"
 import { InvalidRequest } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyParts, maxUrls } from "../contract/Limits.ts"

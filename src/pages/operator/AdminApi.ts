@@ -128,7 +128,7 @@ export type AuditLine = v.InferOutput<typeof AuditLine>
 
 const Failure = v.object({ message: v.string() })
 
-/** The service answers earlier, unless it hangs. Nobody can sign out during a call. */
+/** The limit of a call, for a service that hangs: the operator cannot sign out during a call. */
 const timeoutMs = 60_000
 
 const unreachable = "The service does not answer. Check the connection, and try again."
