@@ -10,6 +10,7 @@ import {
   TooManyRequests,
 } from "../contract/Envelope.ts"
 import { maxBodyBytes } from "../contract/Limits.ts"
+import { inTurn } from "./inTurn.ts"
 import { JsonParts } from "./JsonParts.ts"
 
 export type Refusal = InvalidRequest | PayloadTooLarge | TooManyRequests | ServiceUnavailable
@@ -30,8 +31,7 @@ const count = (account: AccountId, bytes: number) => {
   ofAll += bytes
 }
 
-const refusalOf = (account: AccountId, length: number, more: number): Refusal | undefined => {
-  if (length > maxBodyBytes) return tooLarge
+const refusalOf = (account: AccountId, more: number): Refusal | undefined => {
   if ((ofAccounts.get(account) ?? 0) + more > maxOfAccount) return accountIsFull
   return ofAll + more > maxOfAll ? serviceIsFull : undefined
 }
@@ -55,7 +55,7 @@ const largeBytes = 128 * 1024
 const largeBuffers: Array<Buffer> = []
 const maxLargeBuffers = 8
 
-const sizeFor = (needed: number) => (needed > largeBytes ? maxBodyBytes : 2 * needed)
+const sizeFor = (needed: number) => (needed > largeBytes ? maxBodyBytes : needed)
 
 const allocate = (size: number): Buffer =>
   size === maxBodyBytes
@@ -68,10 +68,10 @@ const giveBack = (buffer: Buffer) => {
 }
 
 /**
- * Waits for the whole body and decodes it. A body with too many fields and items is refused as soon
- * as they have arrived. A client that hangs up interrupts the fiber. `decode` must not keep the
- * bytes, because other bodies get their buffer later. The bytes are copied, because a chunk of one
- * byte can keep the buffer of the socket alive.
+ * Waits for the whole body and decodes it. Its `content-length` is reserved at once. A body with too
+ * many fields and items is refused as soon as they have arrived. A client that hangs up interrupts
+ * the fiber. `decode` must not keep the bytes, because other bodies get their buffer later. The bytes
+ * are copied, because a chunk of one byte can keep the buffer of the socket alive.
  */
 export const collect = <A, E>(
   request: IncomingMessage,
@@ -82,23 +82,33 @@ export const collect = <A, E>(
     let bytes: Buffer = Buffer.alloc(0)
     let length = 0
     const parts = new JsonParts()
-    const onData = (chunk: Buffer) => {
-      const needed = length + chunk.length
-      const size = needed > bytes.length ? sizeFor(needed) : bytes.length
-      const refusal = refusalOf(account, needed, size - bytes.length) ?? parts.add(chunk)
-      if (refusal !== undefined) {
-        giveBack(stop())
-        request.pause()
-        return resume(Effect.fail(refusal))
-      }
-      if (size > bytes.length) {
-        count(account, size - bytes.length)
+    const growTo = (size: number): Refusal | undefined => {
+      const more = size - bytes.length
+      const refusal = refusalOf(account, more)
+      if (refusal === undefined) {
         const larger = allocate(size)
-        bytes.copy(larger)
+        bytes.copy(larger, 0, 0, length)
         bytes = larger
+        count(account, more)
       }
-      chunk.copy(bytes, length)
-      length = needed
+      return refusal
+    }
+    const makeRoomFor = (needed: number): Refusal | undefined => {
+      if (needed > maxBodyBytes) return tooLarge
+      return needed > bytes.length ? growTo(sizeFor(2 * needed)) : undefined
+    }
+    // Refusals and chunks take turns, so that other requests do not wait for many of them.
+    const refuse = (refusal: Refusal) => {
+      giveBack(stop())
+      request.pause()
+      inTurn(() => resume(Effect.fail(refusal)))
+    }
+    const onData = (chunk: Buffer) => {
+      const refusal = makeRoomFor(length + chunk.length) ?? parts.add(chunk)
+      if (refusal !== undefined) return refuse(refusal)
+      length += chunk.copy(bytes, length)
+      request.pause()
+      inTurn(() => request.resume())
     }
     const onEnd = () => {
       const buffer = stop()
@@ -122,6 +132,8 @@ export const collect = <A, E>(
       bytes = Buffer.alloc(0)
       return buffer
     }
+    const refusal = growTo(sizeFor(Number(request.headers["content-length"] ?? 0)))
+    if (refusal !== undefined) return refuse(refusal)
     request.on("data", onData).on("end", onEnd).on("error", onError)
     return Effect.sync(() => giveBack(stop()))
   })

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { errorBody } from "../contract/Envelope.ts"
+import { inTurn } from "./inTurn.ts"
 import { Request } from "./Request.ts"
 
 export interface Options {
@@ -164,8 +165,6 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** For each closing connection, the number of bytes received before the closing began. */
   const endings = new WeakMap<Net.Socket, number>()
 
-  const discard = makeDiscard()
-
   const begin = (socket: Net.Socket) => endings.set(socket, socket.bytesRead)
 
   const halfClose = (socket: Net.Socket, ms: number, lastWords = "") => {
@@ -181,8 +180,14 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
     const { socket } = request
     begin(socket)
     // Read and discard the rest of the request's body, and destroy the connection when the client
-    // sends more than `discardBytes`. Node itself would discard the rest without a limit.
-    discard(request, () => destroyIfFlooded(socket))
+    // sends more than `discardBytes`. Node itself would discard the rest without a limit. One chunk,
+    // of at most 64 KiB, is read in each turn.
+    request.on("data", () => {
+      destroyIfFlooded(socket)
+      request.pause()
+      inTurn(() => request.resume())
+    })
+    request.resume()
     // Node calls `destroySoon` after it has sent an answer with `Connection: close`. Stop sending
     // instead of destroying the connection, so that the client can read the answer.
     socket.destroySoon = () => halfClose(socket, discardMs)
@@ -202,26 +207,6 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   }
 
   return { afterAnswer, refuse, has: (socket: Net.Socket) => endings.has(socket) }
-}
-
-/**
- * Reads the rest of requests' bodies and forgets it. The bodies take turns: one chunk, of at most 64
- * KiB, is read in each turn of the event loop, so that other requests do not wait for many bodies.
- */
-const makeDiscard = () => {
-  const waiting: Array<Request> = []
-  const turn = () => {
-    waiting.shift()?.resume()
-    if (waiting.length > 0) setImmediate(turn)
-  }
-  return (request: Request, onChunk: () => void) => {
-    request.on("data", () => {
-      onChunk()
-      request.pause()
-      if (waiting.push(request) === 1) setImmediate(turn)
-    })
-    request.resume()
-  }
 }
 
 const addressOf = (server: Http.Server) => {
