@@ -97,6 +97,19 @@ const nameParam = Schema.Struct({
 })
 const idParam = Schema.Struct({ id: ApiKeyId })
 
+const ActHeaders = Schema.Struct({
+  // Accepts any string: the handler validates it, so that an invalid one gets the contract's error.
+  "idempotency-key": optional(
+    Schema.String.annotations({
+      description:
+        "A unique name for this act: 1 to 255 characters in quotes. A repeat with the same key " +
+        "and the same body does nothing again. Its answer is a 200 with the header " +
+        "`idempotent-replayed: true`.",
+      examples: ['"grant-2026-11"'],
+    }),
+  ),
+})
+
 const Page = Schema.Struct({
   limit: Parameter.limit("rows"),
   before: optional(
@@ -116,6 +129,11 @@ const Search = Schema.Struct({
   ...Page.fields,
 })
 
+const NewAccount = data({
+  account: Schema.Struct({ id: Schema.String, name: Schema.String }),
+  credits: Credits,
+})
+
 const accounts = HttpApiGroup.make("accounts", { topLevel: true })
   .annotate(OpenApi.Description, "The accounts and their credits.")
   .add(
@@ -126,14 +144,10 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
   )
   .add(
     HttpApiEndpoint.post("createAccount", Wire.adminPaths.accounts)
+      .setHeaders(ActHeaders)
       .setPayload(body({ name: AccountName, credits: optional(Credits) }))
-      .addSuccess(
-        data({
-          account: Schema.Struct({ id: Schema.String, name: Schema.String }),
-          credits: Credits,
-        }),
-        { status: 201 },
-      )
+      .addSuccess(NewAccount, { status: 201 })
+      .addSuccess(NewAccount)
       .addError(Envelope.Contradiction.body)
       .addError(Envelope.NotFound.body)
       .addError(Envelope.UnprocessableContent.body)
@@ -160,6 +174,7 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
   )
   .add(
     HttpApiEndpoint.post("changeCredits", `${Wire.adminPaths.accounts}/:name/credits`)
+      .setHeaders(ActHeaders)
       .setPath(nameParam)
       .setPayload(
         body({ amount: Schema.Int, note: optional(ShortText) }).pipe(
@@ -209,6 +224,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
   )
   .add(
     HttpApiEndpoint.post("createKey", `${Wire.adminPaths.accounts}/:name/keys`)
+      .setHeaders(ActHeaders)
       .setPath(nameParam)
       .setPayload(
         body({
@@ -219,6 +235,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
         }),
       )
       .addSuccess(data(NewKey.fields), { status: 201 })
+      .addSuccess(data(NewKey.fields))
       .addError(Envelope.NotFound.body)
       .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Create a key, and show its secret once"),
@@ -239,9 +256,11 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
   )
   .add(
     HttpApiEndpoint.post("rotateKey", `${Wire.adminPaths.keys}/:id/rotate`)
+      .setHeaders(ActHeaders)
       .setPath(idParam)
       .setPayload(body({ grace: optional(TimeSpan) }))
       .addSuccess(data(NewKey.fields), { status: 201 })
+      .addSuccess(data(NewKey.fields))
       .addError(Envelope.NotFound.body)
       .addError(Envelope.UnprocessableContent.body)
       .annotate(OpenApi.Summary, "Replace a key with a new key"),

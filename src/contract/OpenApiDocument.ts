@@ -15,7 +15,7 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   addDiscriminator(document)
   for (const operation of operationsOf(document)) {
     for (const [status, response] of entries(operation["responses"])) {
-      response["headers"] = headersOf(status, "409" in recordOf(operation["responses"]))
+      response["headers"] = headersOf(status, "422" in recordOf(operation["responses"]))
     }
   }
   return document
@@ -92,14 +92,14 @@ const header = (description: string, type: "string" | "integer", example: string
   schema: { type, examples: [example] },
 })
 
-const headersOf = (status: string, isCharged: boolean) => ({
+const headersOf = (status: string, isDoneOnce: boolean) => ({
   "x-request-id": header(
     "The id of this request, as in the service's log and in the account's statement.",
     "string",
     "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
   ),
   ...(status === "200" &&
-    isCharged && {
+    isDoneOnce && {
       "idempotent-replayed": header(
         "`true` for the stored answer of an earlier request with the same Idempotency-Key.",
         "string",

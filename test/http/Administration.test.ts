@@ -222,6 +222,19 @@ describe("the administration", () => {
       const { "401": refused, "429": limited } = body.paths["/admin/v1/accounts"].get.responses
       assert.strictEqual(refused.description, "The token is absent or wrong.")
       assert.match(limited.description, /wrong tokens/)
+      for (const path of [
+        "/admin/v1/accounts",
+        "/admin/v1/accounts/{name}/credits",
+        "/admin/v1/accounts/{name}/keys",
+        "/admin/v1/keys/{id}/rotate",
+      ]) {
+        const { parameters, responses } = body.paths[path].post
+        assert.isTrue(
+          parameters.some(({ name }: { name: string }) => name === "idempotency-key"),
+          path,
+        )
+        assert.containsAllKeys(responses["200"].headers, ["idempotent-replayed"], path)
+      }
     }),
   )
 })
