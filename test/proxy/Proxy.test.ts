@@ -119,7 +119,9 @@ describe.each(["nginx", "caddy"] as const)("%s with the configuration of the gui
         const tooLarge = yield* send(url, account.key, " ".repeat(600 * 1024))
         assert.deepInclude(JSON.parse(tooLarge.text), { success: false })
         assert.strictEqual(tooLarge.status, 413)
-        for (const path of ["/metrics", "/health/live", "/health/ready"]) {
+        // The service ignores the case, repeated slashes and a slash at the end.
+        const spellings = ["/METRICS", "//metrics//", "/Health//Live", "/health/ready/"]
+        for (const path of ["/metrics", "/health/live", "/health/ready", ...spellings]) {
           const { status } = yield* request(url, {
             path,
             headers: { host: "metrics.example.com" },
