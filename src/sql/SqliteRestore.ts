@@ -92,10 +92,10 @@ const lockUnlessDamaged = (database: string) =>
 const swap = (copy: string, database: string): string | undefined => {
   const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
   const stats = statSync(database, { throwIfNoEntry: false })
-  if (stats !== undefined) {
-    chownSync(copy, stats.uid, stats.gid)
-    chmodSync(copy, stats.mode & 0o777)
-  }
+  const { gid, uid } = stats ?? statSync(dirname(database))
+  // Without a database to replace, only root gives the copy away, to the owner of the folder.
+  if (stats !== undefined || process.getuid?.() === 0) chownSync(copy, uid, gid)
+  if (stats !== undefined) chmodSync(copy, stats.mode & 0o777)
   sync(copy)
   if (stats !== undefined) linkSync(database, former)
   for (const part of ["-wal", "-journal", "-shm"]) {

@@ -4,6 +4,7 @@
  */
 import {
   chmodSync,
+  chownSync,
   closeSync,
   copyFileSync,
   existsSync,
@@ -165,6 +166,23 @@ describe("authority restore", () => {
         assert.strictEqual(statSync(database).mode & 0o777, 0o600)
         assert.isFalse(existsSync(`${database}-wal`))
         assert.deepStrictEqual(yield* statement(cwd, "new.db"), atBackup)
+      }),
+    timeout,
+  )
+
+  it.scopedLive.skipIf(process.getuid?.() !== 0)(
+    "a database that root restores into the service's folder belongs to the owner of the folder, also where there was none",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        yield* document(cwd, "backup", "copy.db")
+        mkdirSync(join(cwd, "state"))
+        chownSync(join(cwd, "state"), 61_184, 61_185)
+        const { code } = yield* verb(cwd, ["restore", "copy.db"], on("state/new.db"))
+        assert.strictEqual(code, 0)
+        const { gid, uid } = statSync(join(cwd, "state/new.db"))
+        assert.deepStrictEqual([uid, gid], [61_184, 61_185])
       }),
     timeout,
   )
