@@ -51,8 +51,12 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
 const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
   isRepeat ? repeated(data) : answer(data)
 
-const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string) =>
-  Effect.catchTag(reading(accounts.find(nameOrId)), "AccountNotFound", notFound)
+/** With an `act`, the audit log gets a line when the account does not exist. */
+const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string, act?: string) => {
+  const found = accounts.find(nameOrId)
+  const noted = act === undefined ? found : refused(act, nameOrId)(found)
+  return Effect.catchTag(reading(noted), "AccountNotFound", notFound)
+}
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
@@ -97,8 +101,8 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       )
       .handle("updateAccount", ({ path, payload: { suspended } }) =>
         Effect.gen(function* () {
-          const { id } = yield* find(path.name)
           const act = suspended ? "account.suspend" : "account.resume"
+          const { id } = yield* find(path.name, act)
           const changed = (suspended ? accounts.suspend(id) : accounts.resume(id)).pipe(
             refused(act, path.name),
           )
@@ -107,8 +111,8 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       )
       .handle("changeCredits", ({ path, payload: { amount, note } }) =>
         Effect.gen(function* () {
-          const { id, name } = yield* find(path.name)
           const action = amount > 0 ? "credits.grant" : "credits.correct"
+          const { id, name } = yield* find(path.name, action)
           const done = yield* once(action, change(id, amount, note).pipe(refused(action, name)))
           const balance = done.isRepeat ? yield* balanceOf(id) : done.value
           return answerDone(done, { account: name, ...fundsOf(balance) })
@@ -194,7 +198,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
       )
       .handle("createKey", ({ path, payload }) =>
         Effect.gen(function* () {
-          const account = yield* find(path.name)
+          const account = yield* find(path.name, "key.create")
           const done = yield* once("key.create", keys.issue({ account: account.id, ...payload }))
           return yield* answerNewKey(done)
         }),

@@ -486,6 +486,27 @@ for (const [store, layer] of stores) {
       }),
     )
 
+    it.scopedLive("an act on an account that does not exist is a line of the audit log", () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running()
+        const suspension = { suspended: true }
+        yield* ask("/v1/accounts/nobody", { method: "PATCH", body: suspension })
+        yield* ask("/v1/accounts/nobody/credits", { method: "POST", body: { amount: 5 } })
+        yield* ask("/v1/accounts/nobody/keys", { method: "POST", body: {} })
+        const { body } = yield* ask("/v1/audit?limit=3")
+        const detail = { refused: body.data.entries[0].detail.refused }
+        assert.include(detail.refused, 'no account has the name or id "nobody"')
+        assert.containSubset(
+          body.data.entries,
+          ["key.create", "credits.grant", "account.suspend"].map((action) => ({
+            action,
+            subject: "nobody",
+            detail,
+          })),
+        )
+      }),
+    )
+
     it.scopedLive(
       "an act is done once under an idempotency key, and a repeat shows no secret",
       () =>
