@@ -19,7 +19,7 @@ import { line } from "./Output.ts"
  */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
-    const { providers } = yield* Settings.Settings
+    const { adminPort, adminToken, adminTokenFile, providers } = yield* Settings.Settings
     const provider = providers.join(",")
     const { url } = (yield* Listener).address()
     const key = yield* demoKey(json)
@@ -31,6 +31,11 @@ export const layer = ({ json }: { readonly json: boolean }) =>
           ? "'authority doctor' lists the settings."
           : `Did you mean ${nearest}?`
       yield* Effect.logWarning(`The setting ${name} is unknown and has no effect. ${hint}`)
+    }
+    if (adminPort !== undefined && adminToken === undefined && adminTokenFile === undefined) {
+      yield* Effect.logWarning(
+        "AUTHORITY_ADMIN_PORT has no effect, because the administration is off. To turn it on, set AUTHORITY_ADMIN_TOKEN.",
+      )
     }
     if (isSandbox(providers)) {
       yield* Effect.logWarning(

@@ -284,7 +284,11 @@ describe("CLI verbs while a service runs", () => {
       Effect.gen(function* () {
         const cwd = yield* folder
         const { key } = yield* openAccount(cwd, 100)
-        const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
+        const running = yield* serve(cwd, {
+          AUTHORITY_LOG_LEVEL: "debug",
+          AUTHORITY_PROT: "80",
+          AUTHORITY_ADMIN_PORT: "0",
+        })
         yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
         const copied = yield* document(cwd, "backup", "copy.db")
         assert.deepInclude(copied, { file: "copy.db", accounts: 1, entries: 2 })
@@ -308,6 +312,9 @@ describe("CLI verbs while a service runs", () => {
         assert.include(
           messages,
           "The setting AUTHORITY_PROT is unknown and has no effect. Did you mean AUTHORITY_PORT?",
+        )
+        assert.isTrue(
+          messages.some((message) => message.startsWith("AUTHORITY_ADMIN_PORT has no effect")),
         )
         assert.deepStrictEqual(messages.slice(-2), [
           "Stopping, because of SIGHUP. Requests in flight have 10s to finish.",
