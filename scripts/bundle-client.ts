@@ -26,6 +26,8 @@ export const bundleClient = async (dist: string) => {
     format: "esm",
     target: "es2022",
     minify: true,
+    // An error that is printed shows the name of its class.
+    keepNames: true,
     define,
     logLevel: "warning",
   })
