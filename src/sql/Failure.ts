@@ -127,7 +127,7 @@ const codeAndMessage = (error: unknown): readonly [code: string, message: string
     cause instanceof AggregateError
       ? cause.errors.map((each) => wordsOf(each)).join(", ")
       : cause instanceof Error
-        ? cause.message
+        ? cause.message.trim()
         : String(cause),
   ]
 }
@@ -204,6 +204,18 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca with sslrootcert=FILE",
+  ],
+  [
+    /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
+    "the server's certificate is not valid now; renew it at the server, and check the clock of this machine",
+  ],
+  [
+    /^ERR_OSSL_/,
+    "a certificate or key cannot be used; check the files sslrootcert, sslcert and sslkey of AUTHORITY_DATABASE_URL: the key must belong to sslcert and have no passphrase",
+  ],
+  [
+    /^ERR_SSL_\S*ALERT/,
+    "the server refuses the client certificate or the kind of TLS; check the files sslcert and sslkey of AUTHORITY_DATABASE_URL, and the server's ssl_ca_file",
   ],
   [
     /^25006$/,

@@ -51,3 +51,10 @@ it("PgBouncer's error about transactions in statement pooling mode does not coun
     /^PgBouncer's pool_mode=statement .*; set pool_mode to/,
   )
 })
+
+it("the error of an expired certificate says to renew it", () => {
+  assert.match(
+    Failure.describe(withCode("CERT_HAS_EXPIRED")).message,
+    /^the server's certificate is not valid now; renew it/,
+  )
+})

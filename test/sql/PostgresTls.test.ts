@@ -138,6 +138,18 @@ describe("a PostgreSQL server with TLS", () => {
     }),
   )
 
+  it.effect.each([
+    ["sslcert=client.crt&sslkey=server.key", /^a certificate or key cannot be used; check the /],
+    ["sslcert=client.crt&sslkey=pg_hba.conf", /^a certificate or key cannot be used; check the /],
+    ["sslcert=other.crt&sslkey=other.key", /^the server refuses the client certificate .*\d\)$/],
+  ] as const)("the client certificate '%s' is refused with advice", ([own, reason]) =>
+    Effect.gen(function* () {
+      const base = server.url.replace("authority:authority", "certified")
+      const files = `sslrootcert=ca.crt&${own}`.replaceAll("=", `=${server.data}/`)
+      assert.match(yield* refusal("localhost", files, base), reason)
+    }),
+  )
+
   it.effect("the faults of a proof see the COMMIT inside TLS", () =>
     Effect.gen(function* () {
       const faults = ConnectionFaults.make()
