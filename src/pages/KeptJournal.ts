@@ -18,6 +18,7 @@ export class KeptJournal implements Journal {
   readonly #id: string
   #entries = new Map<string, Entry>()
   #batches = new Map<string, Batch>()
+  readonly #removed = new Set<string>()
   #isKept = true
 
   constructor(id: string, surroundings: Surroundings) {
@@ -41,6 +42,7 @@ export class KeptJournal implements Journal {
       if (!isMissed) return
       const journal = store.journal(this.#id)
       await journal.keepEntries([...this.#entries.values()])
+      for (const key of this.#removed) await journal.removeBatch(key)
       for (const batch of this.#batches.values()) await journal.keepBatch(batch)
     })
   }
@@ -68,6 +70,7 @@ export class KeptJournal implements Journal {
 
   async removeBatch(key: string): Promise<void> {
     this.#batches.delete(key)
+    this.#removed.add(key)
     await this.#keep((store) => store.journal(this.#id).removeBatch(key))
   }
 

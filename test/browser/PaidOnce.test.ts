@@ -326,6 +326,47 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
+    "a batch that is refused while the browser is full is not sent again after its parts are paid",
+    () =>
+      Effect.gen(function* () {
+        const { account, books, key, ledger, url } = yield* service(70)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) =>
+          page.addInitScript(`
+            globalThis.isFull = true
+            const put = IDBObjectStore.prototype.put
+            IDBObjectStore.prototype.put = function (...args) {
+              if (args[0].answer && globalThis.isFull) throw new DOMException("full", "QuotaExceededError")
+              return put.apply(this, args)
+            }`),
+        )
+        yield* act((page) => page.reload())
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => type(page, sites(100)))
+        const checked = page.locator(".done").getByText("50", { exact: true })
+        let seen = 0
+        yield* act((page) =>
+          page.route(batches, async (route) => {
+            if (++seen !== 2) return route.continue()
+            // The other batch holds 50 of the 70 credits, so the service refuses this one.
+            await checked.waitFor()
+            await route.fulfill({ status: 402, json: { success: false, message: "No." } })
+          }),
+        )
+        yield* act((page) => press(page, /^Check 100/))
+        yield* act((page) => press(page, "Check, at most 100 credits"))
+        yield* act((page) => heading(page, "Stopped: 30 of 100 addresses left to check"))
+
+        yield* act((page) => page.evaluate("globalThis.isFull = false"))
+        yield* ledger.grant(account, Credits.make(100), null)
+        yield* act((page) => press(page, "Continue"))
+        yield* act((page) => heading(page, "Done: 100 addresses"))
+        assert.deepInclude(yield* books, { held: 0, charged: 100 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a run is not continued with a key of another account, or a key whose account is unknown",
     () =>
       Effect.gen(function* () {
