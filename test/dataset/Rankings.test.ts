@@ -1,4 +1,4 @@
-/** The test suite of the port Rankings. It runs over memory and every database. */
+/** The test suite of the port Rankings. It runs over every database. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -8,17 +8,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
-import * as MemoryRankings from "../../src/memory/Rankings.ts"
 import { type Ranked, Rankings } from "../../src/dataset/Rankings.ts"
 import * as SqlRankings from "../../src/sql/Rankings.ts"
 import { databases } from "../support/Stores.ts"
-
-const stores: ReadonlyArray<readonly [string, Layer.Layer<Rankings, unknown>]> = [
-  ["memory", MemoryRankings.layer],
-  ...databases.map(
-    ([name, database]) => [name, SqlRankings.layer.pipe(Layer.provide(database))] as const,
-  ),
-]
 
 const list = (...ranked: ReadonlyArray<readonly [string, number]>): ReadonlyArray<Ranked> =>
   ranked.map(([name, rank]) => ({ name, rank }))
@@ -38,10 +30,10 @@ const ranks = (...names: Arr.NonEmptyReadonlyArray<string>) =>
     Effect.map(rankings.ranks(names), (found) => Object.fromEntries(found)),
   )
 
-for (const [name, layer] of stores) {
+for (const [name, database] of databases) {
   describe(`Rankings in ${name}`, () => {
     const test = (title: string, body: Effect.Effect<void, unknown, Rankings>) =>
-      it.effect(title, () => Effect.provide(body, layer))
+      it.effect(title, () => Effect.provide(body, Layer.provide(SqlRankings.layer, database)))
 
     test(
       "no host name has a rank before the first import",

@@ -1,27 +1,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stream from "effect/Stream"
-import * as MemoryRankings from "../../src/memory/Rankings.ts"
+import * as Option from "effect/Option"
 import { Outcome } from "../../src/Metrics.ts"
 import * as Dataset from "../../src/providers/Dataset.ts"
 import { Rankings } from "../../src/dataset/Rankings.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { lookup, tags } from "../support/lookup.ts"
 
-const rankings = Layer.effect(
-  Rankings,
-  Effect.tap(Rankings, (rankings) =>
-    rankings.replace(
-      Stream.make([
-        { name: "example.com", rank: 10 },
-        { name: "blog.example.com", rank: 1000 },
-        { name: "only.example.org", rank: 5 },
-      ]),
-      "tranco",
-    ),
-  ),
-).pipe(Layer.provide(MemoryRankings.layer), Layer.orDie)
+const ranks = { "example.com": 10, "blog.example.com": 1000, "only.example.org": 5 }
+
+const rankings = Layer.succeed(Rankings, {
+  ranks: () => Effect.succeed(new Map(Object.entries(ranks))),
+  current: Effect.succeed(Option.some({ name: "tranco", at: 0 })),
+  replace: () => Effect.void,
+})
 
 const dataset = { layer: Dataset.layer.pipe(Layer.provide(rankings)) }
 
