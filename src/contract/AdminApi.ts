@@ -23,11 +23,7 @@ import * as Envelope from "./Envelope.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
 import * as Wire from "./Wire.ts"
-
-const data = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
-  Schema.Struct({ success: Schema.Literal(true), data: Schema.Struct(fields) })
-
-const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { exact: true })
+import { data, optional } from "./fields.ts"
 
 /**
  * A body. A field that the operator misspelled must not be ignored: a key without its budget would

@@ -19,6 +19,7 @@ import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
 import * as Parameter from "./Parameter.ts"
 import * as Wire from "./Wire.ts"
+import { data, optional } from "./fields.ts"
 
 const SubmittedUrl = Schema.String.pipe(
   Schema.minLength(1),
@@ -41,20 +42,19 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
-const maxAge = Schema.optionalWith(
+const maxAge = optional(
   Schema.String.annotations({
     description:
       "With `max-age=SECONDS`, figures that are older are bought anew. The operator may set a " +
       "least age. Other values are ignored.",
     examples: ["max-age=86400"],
   }),
-  { exact: true },
 )
 
 // Accepts any strings. The handler validates them, so that an invalid header gets the contract's
 // error body.
 const BatchHeaders = Schema.Struct({
-  "idempotency-key": Schema.optionalWith(
+  "idempotency-key": optional(
     Schema.String.annotations({
       description:
         "A unique name for this request: 1 to 255 characters in quotes. Within 24 hours, a " +
@@ -62,9 +62,8 @@ const BatchHeaders = Schema.Struct({
         "charge and with the header `idempotent-replayed: true`.",
       examples: ['"9f0e6c1a-list-7"'],
     }),
-    { exact: true },
   ),
-  "x-max-credits": Schema.optionalWith(
+  "x-max-credits": optional(
     Schema.String.annotations({
       description:
         "The most that this request may cost, as a whole number of credits. When the price of all " +
@@ -72,17 +71,15 @@ const BatchHeaders = Schema.Struct({
         "`Idempotency-Key` gets the stored answer whatever the limit.",
       examples: ["20"],
     }),
-    { exact: true },
   ),
   "cache-control": maxAge,
-  prefer: Schema.optionalWith(
+  prefer: optional(
     Schema.String.annotations({
       description:
         "With `provenance`, each success also has `provenance`, and each failure `cause` and " +
         "`detail`. A repeat with the same `Idempotency-Key` needs the same preference.",
       examples: ["provenance"],
     }),
-    { exact: true },
   ),
 })
 
@@ -93,7 +90,7 @@ const url = Schema.String.annotations({ description: "The URL as it was submitte
 const Success = Schema.Struct({
   url,
   ...Metrics.fields,
-  provenance: Schema.optionalWith(Provenance, { exact: true }),
+  provenance: optional(Provenance),
 }).annotations({
   identifier: "CheckedUrl",
   description: "A checked URL and its figures.",
@@ -103,8 +100,8 @@ const Success = Schema.Struct({
 const Failure = Schema.Struct({
   url,
   reason: FailureReason,
-  cause: Schema.optionalWith(Explanation.fields.cause, { exact: true }),
-  detail: Schema.optionalWith(Explanation.fields.detail, { exact: true }),
+  cause: optional(Explanation.fields.cause),
+  detail: optional(Explanation.fields.detail),
 }).annotations({
   identifier: "FailedUrl",
   description: "A URL that could not be checked, and the reason.",
@@ -247,12 +244,11 @@ const Observation = Schema.Struct({
     description: "The provider's name or date of its index; null when it names none.",
   }),
   ...Metrics.fields,
-  ofVendor: Schema.optionalWith(
+  ofVendor: optional(
     Schema.Literal(true).annotations({
       description:
         "Present when the provider's own history gave the figures. `fetchedAt` is then its date.",
     }),
-    { exact: true },
   ),
 }).annotations({
   identifier: "Observation",
@@ -261,15 +257,12 @@ const Observation = Schema.Struct({
   examples: [observed],
 })
 
-export const HistoryResponse = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    url,
-    target: Schema.String.annotations({
-      description: "Host, path and query of the URL in canonical form.",
-    }),
-    observations: Schema.Array(Observation).annotations({ description: "Newest first." }),
+export const HistoryResponse = data({
+  url,
+  target: Schema.String.annotations({
+    description: "Host, path and query of the URL in canonical form.",
   }),
+  observations: Schema.Array(Observation).annotations({ description: "Newest first." }),
 }).annotations({
   identifier: "HistoryResponse",
   description: "The figures of a URL over time.",
@@ -281,12 +274,9 @@ export const HistoryResponse = Schema.Struct({
   ],
 })
 
-export const CreditsResponse = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    availableCredits: Count.annotations({
-      description: "Granted credits minus charged credits and held credits.",
-    }),
+export const CreditsResponse = data({
+  availableCredits: Count.annotations({
+    description: "Granted credits minus charged credits and held credits.",
   }),
 }).annotations({
   identifier: "CreditsResponse",
@@ -303,13 +293,9 @@ const used = {
 }
 
 export const UsageRow = Schema.Struct({
-  day: Schema.optionalWith(
-    Schema.String.annotations({ description: "A UTC day. Only in usage by day." }),
-    { exact: true },
-  ),
-  key: Schema.optionalWith(
+  day: optional(Schema.String.annotations({ description: "A UTC day. Only in usage by day." })),
+  key: optional(
     Schema.NullOr(Schema.Struct({ id: Schema.String, label: Schema.NullOr(Schema.String) })),
-    { exact: true },
   ).annotations({
     description: "The API key. Only in usage by key. Null for requests that named no key.",
   }),
@@ -328,13 +314,10 @@ export const UsageRow = Schema.Struct({
   examples: [{ day: "2026-11-24", ...used }],
 })
 
-export const UsageResponse = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    account: Schema.String.annotations({ description: "The name of the account." }),
-    rows: Schema.Array(UsageRow).annotations({
-      description: `Days from old to new, or keys from most to fewest credits. At most ${Limits.maxRows}: the newest days, or the keys with most credits.`,
-    }),
+export const UsageResponse = data({
+  account: Schema.String.annotations({ description: "The name of the account." }),
+  rows: Schema.Array(UsageRow).annotations({
+    description: `Days from old to new, or keys from most to fewest credits. At most ${Limits.maxRows}: the newest days, or the keys with most credits.`,
   }),
 }).annotations({
   identifier: "UsageResponse",
@@ -373,19 +356,16 @@ const keyExample = {
   budget: budgetExample,
 }
 
-export const KeyResponse = Schema.Struct({
-  success: Schema.Literal(true),
-  data: Schema.Struct({
-    id: Schema.String,
-    label: Schema.NullOr(Schema.String),
-    account: Schema.String.annotations({ description: "The name of the account." }),
-    scopes: Schema.Array(Scope).annotations({
-      description: "`check` sends batches, `read` everything else.",
-    }),
-    expiresAt: Schema.NullOr(Time).annotations({ description: "Null: the key does not expire." }),
-    budget: Schema.NullOr(Budget).annotations({
-      description: "Null: only the balance of the account limits the key.",
-    }),
+export const KeyResponse = data({
+  id: Schema.String,
+  label: Schema.NullOr(Schema.String),
+  account: Schema.String.annotations({ description: "The name of the account." }),
+  scopes: Schema.Array(Scope).annotations({
+    description: "`check` sends batches, `read` everything else.",
+  }),
+  expiresAt: Schema.NullOr(Time).annotations({ description: "Null: the key does not expire." }),
+  budget: Schema.NullOr(Budget).annotations({
+    description: "Null: only the balance of the account limits the key.",
   }),
 }).annotations({
   identifier: "KeyResponse",
@@ -426,10 +406,7 @@ const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
 const history = HttpApiEndpoint.get("history", Wire.historyPath)
   .setUrlParams(
     Schema.Struct({
-      url: Schema.optionalWith(
-        Schema.String.annotations({ description: "A domain or a URL. Required." }),
-        { exact: true },
-      ),
+      url: optional(Schema.String.annotations({ description: "A domain or a URL. Required." })),
       limit: Parameter.limit("observations"),
     }),
   )

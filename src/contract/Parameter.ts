@@ -1,6 +1,7 @@
 /** The parameters of queries. */
 import * as Schema from "effect/Schema"
 import * as Limits from "./Limits.ts"
+import { optional } from "./fields.ts"
 
 /** A whole number in digits, from `minimum` to `maximum`. */
 const wholeNumber = (minimum: number, maximum: number) =>
@@ -24,12 +25,11 @@ export const limit = (rows: string) =>
   )
 
 /** The sequence below which a page of a list ends. */
-export const before = Schema.optionalWith(
+export const before = optional(
   wholeNumber(1, 999_999_999).annotations({
     description:
       "Only rows with a lower sequence: the sequence of the last row of the page before.",
   }),
-  { exact: true },
 )
 
 const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
@@ -58,5 +58,4 @@ export const Time = Schema.compose(
 )
 
 /** The start or the end of a period. */
-export const time = (description: string) =>
-  Schema.optionalWith(Time.annotations({ description }), { exact: true })
+export const time = (description: string) => optional(Time.annotations({ description }))
