@@ -37,14 +37,16 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
         price: summary.valid === 0 ? undefined : maxCredits / summary.valid,
       }
     } catch (error) {
-      const isMissing =
-        error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
-      if (!isMissing) throw error
+      if (!isHidden(error)) throw error
       hasPreview = false
       return judgedAlone(urls)
     }
   }
 }
+
+/** True when the service is too old for a question, or the key may not ask it. */
+export const isHidden = (error: unknown): boolean =>
+  error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
 
 const judgedAlone = (urls: ReadonlyArray<string>): Judged => ({
   entries: urls.map((url) =>

@@ -9,13 +9,12 @@ import {
   Forbidden,
   InsufficientCredits,
   isClientError,
-  UnexpectedAnswer,
 } from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import type { Options } from "../client/Options.ts"
 import { invalid, type Outcome } from "../client/Outcomes.ts"
 import type { AuthorityMetrics, CallOptions } from "../client/PromiseClient.ts"
-import { judging } from "../client/Targets.ts"
+import { isHidden, judging } from "../client/Targets.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import type { Batch, Entry, Journal } from "./Journal.ts"
 import type { Part, Plan } from "./Plan.ts"
@@ -531,9 +530,7 @@ const accountOf = async (
   try {
     return (await client.key({ signal })).account
   } catch (error) {
-    const isHidden =
-      error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
-    if (!isHidden) throw error
+    if (!isHidden(error)) throw error
     return undefined
   }
 }
