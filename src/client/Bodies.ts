@@ -36,6 +36,10 @@ export const Failure = v.object({
   detail: v.exactOptional(v.string()),
 })
 
+/** The schema of an answer that has nothing but data. */
+const answer = <Entries extends v.ObjectEntries>(entries: Entries) =>
+  v.object({ success: v.literal(true), data: v.object(entries) })
+
 export const BatchAnswer: Schema<Wire.BatchAnswer> = v.object({
   success: v.literal(true),
   data: v.object({
@@ -76,69 +80,55 @@ export const PreviewAnswer: Schema<Wire.PreviewAnswer> = v.object({
   }),
 })
 
-export const HistoryAnswer: Schema<Wire.HistoryAnswer> = v.object({
-  success: v.literal(true),
-  data: v.object({
-    url: v.string(),
-    target: v.string(),
-    observations: v.array(
-      v.object({
-        fetchedAt: v.string(),
-        lastFetchedAt: v.string(),
-        provider: v.string(),
-        index: v.nullable(v.string()),
-        ...Figures.entries,
-        ofVendor: v.exactOptional(v.literal(true)),
-      }),
-    ),
-  }),
+export const HistoryAnswer: Schema<Wire.HistoryAnswer> = answer({
+  url: v.string(),
+  target: v.string(),
+  observations: v.array(
+    v.object({
+      fetchedAt: v.string(),
+      lastFetchedAt: v.string(),
+      provider: v.string(),
+      index: v.nullable(v.string()),
+      ...Figures.entries,
+      ofVendor: v.exactOptional(v.literal(true)),
+    }),
+  ),
 })
 
 const Reasons = { INVALID_URL: v.number(), PROVIDER_ERROR: v.number(), SERVER_ERROR: v.number() }
 
-export const UsageAnswer: Schema<Wire.UsageAnswer> = v.object({
-  success: v.literal(true),
-  data: v.object({
-    account: v.string(),
-    rows: v.array(
-      v.object({
-        day: v.exactOptional(v.string()),
-        key: v.exactOptional(
-          v.nullable(v.object({ id: v.string(), label: v.nullable(v.string()) })),
-        ),
-        checks: v.number(),
-        credits: v.number(),
-        known: v.number(),
-        bought: v.number(),
-        failed: v.object(Reasons),
-      }),
-    ),
-  }),
+export const UsageAnswer: Schema<Wire.UsageAnswer> = answer({
+  account: v.string(),
+  rows: v.array(
+    v.object({
+      day: v.exactOptional(v.string()),
+      key: v.exactOptional(v.nullable(v.object({ id: v.string(), label: v.nullable(v.string()) }))),
+      checks: v.number(),
+      credits: v.number(),
+      known: v.number(),
+      bought: v.number(),
+      failed: v.object(Reasons),
+    }),
+  ),
 })
 
-export const CreditsAnswer: Schema<Wire.CreditsAnswer> = v.object({
-  success: v.literal(true),
-  data: v.object({ availableCredits: v.number() }),
-})
+export const CreditsAnswer: Schema<Wire.CreditsAnswer> = answer({ availableCredits: v.number() })
 
-export const KeyAnswer: Schema<Wire.KeyAnswer> = v.object({
-  success: v.literal(true),
-  data: v.object({
-    id: v.string(),
-    label: v.nullable(v.string()),
-    account: v.string(),
-    scopes: v.array(v.picklist(["check", "read"])),
-    expiresAt: v.nullable(v.string()),
-    budget: v.nullable(
-      v.object({
-        credits: v.number(),
-        period: v.picklist(["day", "month", "total"]),
-        used: v.number(),
-        remaining: v.number(),
-        resetsAt: v.nullable(v.string()),
-      }),
-    ),
-  }),
+export const KeyAnswer: Schema<Wire.KeyAnswer> = answer({
+  id: v.string(),
+  label: v.nullable(v.string()),
+  account: v.string(),
+  scopes: v.array(v.picklist(["check", "read"])),
+  expiresAt: v.nullable(v.string()),
+  budget: v.nullable(
+    v.object({
+      credits: v.number(),
+      period: v.picklist(["day", "month", "total"]),
+      used: v.number(),
+      remaining: v.number(),
+      resetsAt: v.nullable(v.string()),
+    }),
+  ),
 })
 
 export const Refusal: Schema<Wire.Refusal> = v.object({
