@@ -81,13 +81,9 @@ export const recorded = (name: Settings.ProviderName) =>
     return yield* Option.isSome(stores) ? Effect.provide(purchased, stores.value) : purchased
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(undecorated(name)))
 
-const sandbox = Layer.unwrapEffect(
-  Effect.promise(async () => (await import("../providers/Sandbox.ts")).layer),
-)
+const sandbox = Stores.imported(() => import("../providers/Sandbox.ts"))
 
-const dataset = Layer.unwrapEffect(
-  Effect.promise(async () => (await import("../providers/Dataset.ts")).layer),
-)
+const dataset = Stores.imported(() => import("../providers/Dataset.ts"))
 
 // Builds the provider of a vendor without the decorators: cache, queue, timeout, retries and
 // circuit breaker. Loads the vendor's module only when all settings that the vendor needs are

@@ -29,7 +29,12 @@ export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, "30 seconds")
 
-const imported = <A, E, R>(
+/**
+ * Makes a layer that loads its module when it is built.
+ *
+ * @internal
+ */
+export const imported = <A, E, R>(
   load: () => Promise<{ readonly layer: Layer.Layer<A, E, R> }>,
 ): Layer.Layer<A, E, R> =>
   Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
