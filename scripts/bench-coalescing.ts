@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import { PCGRandom } from "effect/Utils"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Composed from "../src/providers/Composed.ts"
@@ -30,24 +31,16 @@ const options: Composed.Options = {
   cache: { ttl: Duration.hours(24), capacity: 100_000 },
 }
 
-/** A random generator with a seed, so that every run gets the same numbers (mulberry32). */
-const random = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-}
-
 /**
  * Returns a function that draws a random host. The probability of the n-th host is proportional to
  * 1/n.
  */
-const zipf = (next: () => number) => {
+const zipf = (random: PCGRandom) => {
   const sums = new Float64Array(hosts)
   let sum = 0
   for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
   return () => {
-    const point = next() * sum
+    const point = random.number() * sum
     const index = sums.findIndex((reached) => reached >= point)
     return Either.getOrThrow(Target.parse(`host-${index}.example.com`))
   }
@@ -85,7 +78,7 @@ const bench = Effect.gen(function* () {
     ),
     MetricsProvider,
   )
-  const next = zipf(random(1))
+  const next = zipf(new PCGRandom(1))
   const load = Array.from({ length: checks }, next)
   const bought: Array<number> = []
   const remembered: Array<number> = []

@@ -16,6 +16,7 @@ import { Agent, request } from "node:http"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { PCGRandom } from "effect/Utils"
 import { cpuSeconds } from "./measure.ts"
 import { batchPath } from "./requests.ts"
 import {
@@ -44,22 +45,15 @@ const [seconds, rate, ms] = [Number(values.seconds), Number(values.rate), Number
 const urlsPerRequest = 10
 const hosts = 1_000_000
 
-/** A random generator with a seed, so that every server gets the same requests (mulberry32). */
-const random = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-}
-
 /** Draws hosts. The probability of the n-th host is proportional to 1/n. */
 const zipf = () => {
-  const next = random(1)
+  // A seed, so that every server gets the same requests.
+  const random = new PCGRandom(1)
   const sums = new Float64Array(hosts)
   let sum = 0
   for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
   return () => {
-    const point = next() * sum
+    const point = random.number() * sum
     let [low, high] = [0, hosts - 1]
     while (low < high) {
       const middle = (low + high) >>> 1
