@@ -12,6 +12,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { Peekable } from "./Direct.ts"
 import { type Outcome, type ProviderCause, providerFailed } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
+import { isoTime } from "./time/isoTime.ts"
 
 /**
  * A call to a provider failed as a whole. The reasons are:
@@ -103,6 +104,17 @@ export interface Quota {
    */
   readonly resetsAt: number | null
 }
+
+/** A quota as JSON, for the administration and the command line. */
+export const quotaDocumentOf = (quota: Quota | undefined) =>
+  quota === undefined
+    ? null
+    : {
+        unit: quota.unit,
+        allotted: quota.allotted,
+        left: quota.left,
+        resetsAt: isoTime(quota.resetsAt),
+      }
 
 /** What a vendor answers about itself and the subscription, free of charge. */
 export interface ProviderStatus {

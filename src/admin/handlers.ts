@@ -27,7 +27,7 @@ import {
   type Circuit,
   MetricsProvider,
   type ProviderStatus,
-  type Quota,
+  quotaDocumentOf,
   statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
@@ -299,19 +299,12 @@ const stateOf = (circuit: Circuit) =>
         callLimit: calls?.limit ?? null,
         latencyMs: calls?.latencyMs ?? null,
         errors: (calls?.errors ?? []).map((error) => ({ ...error, at: isoTime(error.at) })),
-        quota: quota === undefined ? null : quotaOf(quota),
+        quota: quotaDocumentOf(quota),
         index,
         statusError: Either.isLeft(said) ? said.left.message : null,
       } as const
     }),
   )
-
-const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
-  unit,
-  allotted,
-  left,
-  resetsAt: isoTime(resetsAt),
-})
 
 const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
   Effect.gen(function* () {

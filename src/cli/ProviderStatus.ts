@@ -6,7 +6,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { missing, type Outcome } from "../Metrics.ts"
-import { MetricsProvider, ProviderError, type Quota } from "../MetricsProvider.ts"
+import { MetricsProvider, ProviderError, type Quota, quotaDocumentOf } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { Target } from "../Target.ts"
@@ -22,12 +22,7 @@ export interface Finding {
   readonly state: "ok" | "warning" | "failure"
   readonly detail: string
   readonly reason: ProviderError["reason"] | null
-  readonly quota: {
-    readonly unit: string
-    readonly allotted: number
-    readonly left: number
-    readonly resetsAt: string | null
-  } | null
+  readonly quota: ReturnType<typeof quotaDocumentOf>
   readonly index: string | null
   /** The lookup that `isLive` buys; null when it was not made. */
   readonly live: { readonly url: string; readonly unexpected: string | null } | null
@@ -79,7 +74,7 @@ const examine = Effect.fnUntraced(function* (
   if (Either.isLeft(answer)) return failureOf(unasked(name), [], answer.left)
   const { quota } = answer.right
   const index = nameOf(answer.right.index)
-  const known = { ...unasked(name), index, quota: quota === undefined ? null : shown(quota) }
+  const known = { ...unasked(name), index, quota: quotaDocumentOf(quota) }
   const said = [
     ...(status === undefined ? [] : [name === "dataset" ? "a list is imported" : reached]),
     ...(quota === undefined ? [] : [leftOf(quota)]),
@@ -174,13 +169,6 @@ const synthetic =
 
 const notAsked = (name: string, price: string) =>
   `not asked: ${name} has no free call; 'authority provider status --live' asks for ${price}`
-
-const shown = ({ allotted, left, resetsAt, unit }: Quota) => ({
-  unit,
-  allotted,
-  left,
-  resetsAt: isoTime(resetsAt),
-})
 
 const leftOf = ({ allotted, allowsOverage, left, resetsAt, unit }: Quota) =>
   [
