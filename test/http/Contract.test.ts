@@ -649,9 +649,9 @@ describe("status 413", () => {
 })
 
 describe("status 431", () => {
-  it.scopedLive("headers of more than 16 KB get 431 in JSON", () =>
+  it.scopedLive("headers of more than 16 KB get 431 in JSON, and the server continues", () =>
     Effect.gen(function* () {
-      const { send } = yield* start()
+      const { credits, send } = yield* start()
       const answer = yield* send({
         path: creditsPath,
         headers: { "x-api-key": "k".repeat(17_000) },
@@ -659,6 +659,7 @@ describe("status 431", () => {
       assert.strictEqual(answer.status, 431)
       assert.strictEqual(answer.headers["content-type"], "application/json")
       assert.deepStrictEqual(JSON.parse(answer.text), failure("The headers are too large."))
+      assert.strictEqual((yield* credits).status, 200)
     }),
   )
 })

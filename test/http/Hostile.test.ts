@@ -74,17 +74,6 @@ describe("malformed HTTP", () => {
       assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
     }),
   )
-
-  it.scopedLive("headers of more than 16 KB get 431, and the server continues", () =>
-    Effect.gen(function* () {
-      const { credits, url } = yield* start()
-      const long = { host: "localhost", "x-long": "x".repeat(20_000) }
-      const received = yield* exchange(url, wire(`GET ${creditsPath}`, long))
-      assert.deepStrictEqual(statuses(received), [431])
-      assert.strictEqual(lastBody(received), failure("The headers are too large."))
-      assert.strictEqual((yield* credits).status, 200)
-    }),
-  )
 })
 
 describe("Upgrade, Expect and HTTP/1.0", () => {
