@@ -15,20 +15,25 @@ import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
 const { after, fails, hang, right } = ScriptedVendor
 
-/** A vendor that fails each call with a target of evil.example, and answers all other calls. */
-const failsForEvil = (fault: ScriptedVendor.Step) => {
+const composed = () => {
   const vendor = ScriptedVendor.make({ batchSize: 50 })
-  vendor.always((targets) =>
-    targets.some(({ host }) => host.endsWith("evil.example.com"))
-      ? after("20 millis", fault)(targets)
-      : after("20 millis", right)(targets),
-  )
   const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
   }).pipe(Layer.provide(MemoryMetricsCache.layer))
   return { layer, vendor }
+}
+
+/** A vendor that fails each call with a target of evil.example, and answers all other calls. */
+const failsForEvil = (fault: ScriptedVendor.Step) => {
+  const composition = composed()
+  composition.vendor.always((targets) =>
+    targets.some(({ host }) => host.endsWith("evil.example.com"))
+      ? after("20 millis", fault)(targets)
+      : after("20 millis", right)(targets),
+  )
+  return composition
 }
 
 const ask = (account: string, ...urls: ReadonlyArray<string>) =>
@@ -150,12 +155,7 @@ describe("accounts ask for targets for which the vendor fails", () => {
 
 describe("a vendor that fails for everybody", () => {
   it.scoped("the circuit opens, and no account is blocked after the vendor answers again", () => {
-    const vendor = ScriptedVendor.make({ batchSize: 50 })
-    const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
-      timeout: "10 seconds",
-      concurrency: 4,
-      cache: { ttl: Duration.hours(24), capacity: 1000 },
-    }).pipe(Layer.provide(MemoryMetricsCache.layer))
+    const { layer, vendor } = composed()
     return Effect.gen(function* () {
       for (const account of ["a", "b", "c"])
         yield* asked("1 second", account, `${account}.example.org`)
@@ -178,12 +178,7 @@ describe("a vendor that fails for everybody", () => {
   })
 
   it.scoped("nobody is blamed for a used-up quota", () => {
-    const vendor = ScriptedVendor.make({ batchSize: 50 })
-    const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
-      timeout: "10 seconds",
-      concurrency: 4,
-      cache: { ttl: Duration.hours(24), capacity: 1000 },
-    }).pipe(Layer.provide(MemoryMetricsCache.layer))
+    const { layer, vendor } = composed()
     const both = Effect.gen(function* () {
       const a = yield* Effect.fork(ask("a", "a.example.org"))
       const b = yield* Effect.fork(ask("b", "b.example.org"))
@@ -205,12 +200,7 @@ describe("a vendor that fails for everybody", () => {
   })
 
   it.scoped("the circuit opens when one account is the only one", () => {
-    const vendor = ScriptedVendor.make({ batchSize: 50 })
-    const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
-      timeout: "10 seconds",
-      concurrency: 4,
-      cache: { ttl: Duration.hours(24), capacity: 1000 },
-    }).pipe(Layer.provide(MemoryMetricsCache.layer))
+    const { layer, vendor } = composed()
     return Effect.gen(function* () {
       yield* asked("1 second", "a", "example.org")
       vendor.always(fails("Unavailable"))
