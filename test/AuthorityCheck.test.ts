@@ -548,21 +548,6 @@ describe("a batch with an idempotency key", () => {
     )
   }
 
-  it.effect(
-    "a batch fails with IdempotencyKeyInUse while a batch with the same idempotency key is in flight",
-    () => {
-      const provider = make(() => Effect.never)
-      return Effect.gen(function* () {
-        const fiber = yield* Effect.fork(named(["example.com"], "first"))
-        yield* until(() => provider.calls.length === 1)
-        const error = yield* Effect.flip(named(["example.com"], "again"))
-        assert.strictEqual(error._tag, "IdempotencyKeyInUse")
-        assert.strictEqual((yield* books).held, 1)
-        yield* Fiber.interrupt(fiber)
-      }).pipe(within({ provider }))
-    },
-  )
-
   it.effect("an interrupted batch releases its idempotency key and its hold", () => {
     let hangs = true
     const provider = make((targets) => (hangs ? Effect.never : succeeding(targets)))
@@ -576,16 +561,6 @@ describe("a batch with an idempotency key", () => {
       assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
     }).pipe(within({ provider }))
   })
-
-  it.effect("a batch that the account cannot pay for does not use up its idempotency key", () =>
-    Effect.gen(function* () {
-      const { grant } = yield* CreditLedger
-      const error = yield* Effect.flip(named(["example.com", "example.org"], "first"))
-      assert.strictEqual(error._tag, "InsufficientCredits")
-      yield* grant(account, Credits.make(1), null)
-      assert.isFalse((yield* named(["example.com", "example.org"], "again")).isReplay)
-    }).pipe(within({ credits: 1 })),
-  )
 
   it.effect(
     "a batch whose charge was committed although the ledger reported an error gets its stored answer when it is sent again with its idempotency key",
@@ -650,30 +625,4 @@ describe("the number of ledger commits of a request", () => {
       )
     }
   }
-})
-
-describe("concurrent batches", () => {
-  it.effect("concurrent batches never spend more credits than the account has", () => {
-    const provider = make((targets) =>
-      Effect.as(
-        Effect.sleep(10),
-        targets.map(() => checked()),
-      ),
-    )
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(
-        Effect.forEach(
-          Array.from({ length: 40 }, (_, i) => `request-${i}`),
-          (requestId) => Effect.either(check(["example.com"], requestId)),
-          { concurrency: "unbounded" },
-        ),
-      )
-      yield* until(() => provider.calls.length === 20)
-      yield* TestClock.adjust(10)
-      const results = yield* Fiber.join(fiber)
-      assert.strictEqual(results.filter(({ _tag }) => _tag === "Right").length, 20)
-      assert.strictEqual(results.filter(({ _tag }) => _tag === "Left").length, 20)
-      assert.deepStrictEqual(yield* books, { available: 0, charged: 20, held: 0 })
-    }).pipe(within({ provider, credits: 20 }))
-  })
 })
