@@ -146,6 +146,8 @@ const caller =
   ): Promise<A> => {
     if (/[^\x20-\x7e]/.test(token))
       throw new Refused("The token has a character that is not ASCII.")
+    const hint = method === "GET" ? "" : ` ${mayBeDone}`
+    const lost = () => new Refused(unreachable + hint)
     // Relative, so that a proxy can serve the console under any path.
     const response = await fetch(path.slice(1), {
       method,
@@ -157,16 +159,19 @@ const caller =
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => {
-      throw new Refused(method === "GET" ? unreachable : `${unreachable} ${mayBeDone}`)
+      throw lost()
     })
     const json: unknown = await response.json().catch(() => undefined)
     if (!response.ok) {
       const failure = v.safeParse(Failure, json)
       throw new Refused(
-        failure.success ? failure.output.message : `The service answered ${response.status}.`,
+        failure.success
+          ? failure.output.message
+          : `The service answered ${response.status}.${hint}`,
         response.status,
       )
     }
+    if (json === undefined) throw lost()
     const answer = v.safeParse(v.object({ data }), json)
     if (!answer.success) throw new Refused("The answer is not of this version. Reload the page.")
     return answer.output.data
