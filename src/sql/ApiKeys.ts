@@ -84,6 +84,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
         const now = yield* Clock.currentTimeMillis
         const issued = yield* insert(ApiKey.issue(ApiKey.terms(options), now))
         if (options.budget !== undefined) {
+          yield* budgets.lock(options.account)
           yield* budgets.put(issued.record, options.budget, now, nothing)
         }
         yield* log.created(issued.record)
@@ -95,8 +96,8 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
 
     rotate: Effect.fn("ApiKeys.rotate")(
       function* (id, grace) {
-        const { accountId, budget } = yield* usable(id)
-        if (budget != null) yield* budgets.lock(accountId)
+        const { accountId } = yield* usable(id)
+        yield* budgets.lock(accountId)
         // Read again when no other rotation of the key is under way, because it may end the key.
         yield* sql`SELECT id FROM api_keys WHERE id = ${id} ${forUpdate(sql)}`
         const now = yield* Clock.currentTimeMillis
@@ -118,6 +119,8 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
       const scanned = budget == null ? nothing : yield* budgets.scan(owner)
       return yield* Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
+        // A rotation meanwhile would add a key that shares the budget, and get no line for it.
+        if (budget !== undefined) yield* budgets.lock(owner.accountId)
         const sharing = budget === undefined ? [{ id }] : yield* budgets.keysOf(id)
         if (budget === null) yield* budgets.remove(owner)
         else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)

@@ -1,6 +1,6 @@
 /**
- * The SQL statements that change the budgets of keys. Each change locks the balance of the account,
- * as every commit does, so the next commit reads the new budget.
+ * The SQL statements that change the budgets of keys. Each change comes after a lock of the
+ * account's balance, as in every commit, so the next commit reads the new budget.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -32,17 +32,15 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
   const { current, keysOf } = reads
   const { countUses, scan } = makeCounts(sql, reads)
 
-  const lock = (account: AccountId) =>
-    sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`
-
   const countBudgets = (account: AccountId) => sql`
     UPDATE balances
     SET budgets = (SELECT COUNT(*) FROM budgets WHERE account_id = ${account})
     WHERE account_id = ${account}`
 
   return {
-    /** Locks the balance of an account, and so the budgets of its keys. */
-    lock,
+    /** Locks the balance of an account, and so the budgets of its keys. Every change comes after. */
+    lock: (account: AccountId) =>
+      sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`,
 
     /** The key, and the keys that share its budget. */
     keysOf,
@@ -56,7 +54,6 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
       now: number,
       scanned: Scan,
     ) {
-      yield* lock(owner.accountId)
       const [former] = yield* current(owner.id)
       if (former?.period === period) {
         yield* sql`UPDATE budgets SET credits = ${credits} WHERE id = ${former.id}`
@@ -75,7 +72,6 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
     }),
 
     remove: Effect.fnUntraced(function* (owner: Owner) {
-      yield* lock(owner.accountId)
       const [former] = yield* current(owner.id)
       if (former === undefined) return
       yield* sql`UPDATE api_keys SET budget_id = NULL WHERE budget_id = ${former.id}`
@@ -84,7 +80,7 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
       yield* countBudgets(owner.accountId)
     }),
 
-    /** Lets a key share the budget of another key of the same account, after `lock`. */
+    /** Lets a key share the budget of another key of the same account. */
     share: (from: ApiKeyId, to: ApiKeyId) => sql`
       UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
       WHERE id = ${to}`,

@@ -708,6 +708,27 @@ describe("the administration of two replicas on PostgreSQL", () => {
     }),
   )
 
+  it.scopedLive("a budget that changes during a rotation has a line for both keys", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* replicas()
+      for (const budget of ["6/day", null, "6/month", null]) {
+        const made = yield* one.ask("/v1/accounts/acme/keys", {
+          method: "POST",
+          body: { budget: "5/day" },
+        })
+        const path = `/v1/keys/${made.body.data.id}`
+        yield* Effect.all(
+          [
+            one.ask(`${path}/rotate`, { method: "POST", body: { grace: "1h" } }),
+            ...[1, 2, 3].map(() => other.ask(path, { method: "PATCH", body: { budget } })),
+          ],
+          { concurrency: "unbounded" },
+        )
+      }
+      assert.deepStrictEqual(yield* one.problems, [])
+    }),
+  )
+
   it.scopedLive("a budget that one replica changes counts at once at the other", () =>
     Effect.gen(function* () {
       const [one, other] = yield* replicas()
