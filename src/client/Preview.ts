@@ -10,9 +10,9 @@ export interface Preview {
   readonly summary: PreviewAnswer["data"]["summary"]
   /** The price when every valid URL is checked successfully. */
   readonly maxCredits: number
-  /** What the account can still spend. */
+  /** What the account can still spend; the budget of the API key may allow less. */
   readonly availableCredits: number
-  /** True when the available credits cover `maxCredits`. */
+  /** True when the available credits and the budget of the API key cover `maxCredits`. */
   readonly affordable: boolean
 }
 
