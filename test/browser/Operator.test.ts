@@ -58,7 +58,11 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
             }),
           )
         yield* check(["a.com", "b.com", "c.com"])
-        const { act, examine } = yield* visit(url, "/console")
+        const { act, examine } = yield* visit(url, "/console", {
+          viewport: { width: 320, height: 600 },
+        })
+        assert.isAtMost(yield* act(widthOf), 320)
+        yield* act((page) => page.setViewportSize({ width: 1280, height: 900 }))
         yield* act((page) => page.getByRole("link", { name: "Administration" }).click())
         yield* act((page) => signIn(page, "wrong"))
         yield* act((page) => page.getByText("The token is wrong.").waitFor())
