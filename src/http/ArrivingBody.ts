@@ -1,5 +1,4 @@
 /** Collects a request body that is still arriving. Bounds the memory that such bodies take. */
-import type { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
 import {
@@ -12,6 +11,7 @@ import {
 import { maxBodyBytes } from "../contract/Limits.ts"
 import { inTurn } from "./inTurn.ts"
 import { JsonParts } from "./JsonParts.ts"
+import type { Request } from "./Request.ts"
 
 export type Refusal = InvalidRequest | PayloadTooLarge | TooManyRequests | ServiceUnavailable
 
@@ -74,7 +74,7 @@ const giveBack = (buffer: Buffer) => {
  * are copied, because a chunk of one byte can keep the buffer of the socket alive.
  */
 export const collect = <A, E>(
-  request: IncomingMessage,
+  request: Request,
   account: AccountId,
   decode: (bytes: Buffer) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E | Refusal> =>
@@ -100,15 +100,14 @@ export const collect = <A, E>(
     // Refusals and chunks take turns, so that other requests do not wait for many of them.
     const refuse = (refusal: Refusal) => {
       giveBack(stop())
-      request.pause()
+      request.readInTurn()
       inTurn(() => resume(Effect.fail(refusal)))
     }
     const onData = (chunk: Buffer) => {
       const refusal = makeRoomFor(length + chunk.length) ?? parts.add(chunk)
       if (refusal !== undefined) return refuse(refusal)
       length += chunk.copy(bytes, length)
-      request.pause()
-      inTurn(() => request.resume())
+      request.readInTurn()
     }
     const onEnd = () => {
       const buffer = stop()

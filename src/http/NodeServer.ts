@@ -12,7 +12,6 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { errorBody } from "../contract/Envelope.ts"
-import { inTurn } from "./inTurn.ts"
 import { Request } from "./Request.ts"
 
 export interface Options {
@@ -180,12 +179,10 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
     const { socket } = request
     begin(socket)
     // Read and discard the rest of the request's body, and destroy the connection when the client
-    // sends more than `discardBytes`. Node itself would discard the rest without a limit. One chunk,
-    // of at most 64 KiB, is read in each turn.
+    // sends more than `discardBytes`. Node itself would discard the rest without a limit.
     request.on("data", () => {
       destroyIfFlooded(socket)
-      request.pause()
-      inTurn(() => request.resume())
+      request.readInTurn()
     })
     request.resume()
     // Node calls `destroySoon` after it has sent an answer with `Connection: close`. Stop sending

@@ -1,8 +1,10 @@
 import { IncomingMessage } from "node:http"
+import { inTurn } from "./inTurn.ts"
 
 /** Node's `IncomingMessage`, which also reports how much of its body has arrived. */
 export class Request extends IncomingMessage {
   private arrived: Buffer | undefined
+  private waitsForTurn = false
 
   /** The whole body. Undefined until all of it has arrived, and when `content-length` is absent. */
   get body(): Buffer | undefined {
@@ -22,5 +24,25 @@ export class Request extends IncomingMessage {
 
   get isWhole(): boolean {
     return this.complete || !this.hasBody
+  }
+
+  /**
+   * Reads no more from the connection until it has a turn of the event loop, so that other requests
+   * do not wait for many bodies. At most 64 KiB are read in each turn. `pause` would not do: Node
+   * keeps up to 64 KiB of a paused body, and a chunk of one byte takes hundreds of bytes of memory.
+   */
+  readInTurn(): void {
+    if (this.waitsForTurn) return
+    this.waitsForTurn = true
+    this.socket.pause()
+    inTurn(() => {
+      this.waitsForTurn = false
+      this.socket.resume()
+    })
+  }
+
+  /** Node's own `_read` resumes the connection. */
+  override _read(size: number): void {
+    if (!this.waitsForTurn) super._read(size)
   }
 }

@@ -81,6 +81,34 @@ it.scopedLive(
     }),
 )
 
+it.scopedLive(
+  "while a chunked body waits for its turns, its small chunks are not kept in memory",
+  () =>
+    Effect.gen(function* () {
+      let kept = 0
+      const listening = createServer({ IncomingMessage: Request }, (request, response) => {
+        let length = 0
+        request.on("data", (chunk: Buffer) => {
+          length += chunk.length
+          kept = Math.max(kept, request.readableLength)
+          request.readInTurn()
+        })
+        request.on("end", () => response.end(String(length)))
+      })
+      const url = yield* RawHttp.listen(listening)
+      const head = "POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+      const body = "1\r\nx\r\n".repeat(30_000) + "0\r\n\r\n"
+      const { received, send } = yield* RawHttp.connect(url)
+      // The connection serves a second request as well.
+      send(head + body + head + body)
+      yield* eventually(
+        "both answers",
+        () => received().match(/\r\n30000(?=\r|HTTP|$)/g)?.length === 2,
+      )
+      assert.strictEqual(kept, 0)
+    }),
+)
+
 it.scopedLive("an unread body does not block the next request on the connection", () =>
   Effect.gen(function* () {
     const sent = [post("/", "x"), post("/", ""), post("/", "x") + post("/body", "y")]
