@@ -79,6 +79,8 @@ export const collect = <A, E>(
   decode: (bytes: Buffer) => Effect.Effect<A, E>,
 ): Effect.Effect<A, E | Refusal> =>
   Effect.async((resume) => {
+    // The client hung up before, so no event would follow.
+    if (request.destroyed) return resume(Effect.interrupt)
     let bytes: Buffer = Buffer.alloc(0)
     let length = 0
     const parts = new JsonParts()

@@ -1,9 +1,14 @@
 /** Request bodies that are still arriving take little memory. */
+import { createServer } from "node:http"
 import { assert, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
-import { AccountName } from "../../src/Account.ts"
-import { connect } from "../../scripts/support/RawHttp.ts"
+import { AccountId, AccountName } from "../../src/Account.ts"
+import { collect } from "../../src/http/ArrivingBody.ts"
+import { Request } from "../../src/http/Request.ts"
+import { connect, listen } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { batch, batchPath, start } from "../support/TestServer.ts"
 
@@ -104,5 +109,25 @@ it.scopedLive(
       const inOrder = Array.from({ length: 12 }, (_, i) => i)
       yield* Effect.forEach(inOrder, ask)
       yield* Effect.forEach(inOrder, ask, { concurrency: 6 })
+    }),
+)
+
+it.scopedLive(
+  "a whole chunked body whose client hangs up while its key is looked up interrupts the request",
+  () =>
+    Effect.gen(function* () {
+      const ended = yield* Deferred.make<Exit.Exit<unknown, unknown>>()
+      const whole = (request: Request) =>
+        collect(request, AccountId.make("one"), () => Effect.void).pipe(Effect.exit)
+      const server = createServer({ IncomingMessage: Request }, (request) => {
+        request.on("close", () => {
+          Effect.runFork(Deferred.complete(ended, whole(request)))
+        })
+      })
+      const { hangUp, sendOut } = yield* connect(yield* listen(server))
+      yield* sendOut("POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+      yield* sendOut("2\r\n{}\r\n0\r\n\r\n")
+      hangUp()
+      assert.isTrue(Exit.isInterrupted(yield* Deferred.await(ended)))
     }),
 )
