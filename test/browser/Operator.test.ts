@@ -261,6 +261,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         const { act } = yield* visit(url, "/console#operator")
         yield* act((page) => signIn(page, adminToken))
         yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Grant" }).waitFor())
         yield* act((page) => page.route("**/credits", () => {}))
         // A minute in the page is a second in the test.
         yield* act((page) =>
