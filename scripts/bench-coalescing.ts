@@ -11,13 +11,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import { PCGRandom } from "effect/Utils"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Composed from "../src/providers/Composed.ts"
 import { Target } from "../src/Target.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as FakeVendor from "./support/FakeVendor.ts"
+import { zipf } from "./support/zipf.ts"
 
 const checks = 100_000
 const hosts = 10_000
@@ -29,21 +29,6 @@ const options: Composed.Options = {
   timeout: "10 seconds",
   concurrency: 4,
   cache: { ttl: Duration.hours(24), capacity: 100_000 },
-}
-
-/**
- * Returns a function that draws a random host. The probability of the n-th host is proportional to
- * 1/n.
- */
-const zipf = (random: PCGRandom) => {
-  const sums = new Float64Array(hosts)
-  let sum = 0
-  for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
-  return () => {
-    const point = random.number() * sum
-    const index = sums.findIndex((reached) => reached >= point)
-    return Either.getOrThrow(Target.parse(`host-${index}.example.com`))
-  }
 }
 
 const percentile = (sorted: ReadonlyArray<number>, share: number) =>
@@ -78,8 +63,10 @@ const bench = Effect.gen(function* () {
     ),
     MetricsProvider,
   )
-  const next = zipf(new PCGRandom(1))
-  const load = Array.from({ length: checks }, next)
+  const draw = zipf(hosts)
+  const load = Array.from({ length: checks }, () =>
+    Either.getOrThrow(Target.parse(`host-${draw()}.example.com`)),
+  )
   const bought: Array<number> = []
   const remembered: Array<number> = []
   const seen = new Set<string>()

@@ -16,7 +16,6 @@ import { Agent, request } from "node:http"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { PCGRandom } from "effect/Utils"
 import { cpuSeconds } from "./measure.ts"
 import { batchPath } from "./requests.ts"
 import {
@@ -31,6 +30,7 @@ import {
   stopAll,
   subfolder,
 } from "./servers.ts"
+import { zipf } from "../support/zipf.ts"
 
 const { values } = parseArgs({
   options: {
@@ -44,25 +44,6 @@ const { values } = parseArgs({
 const [seconds, rate, ms] = [Number(values.seconds), Number(values.rate), Number(values.ms)]
 const urlsPerRequest = 10
 const hosts = 1_000_000
-
-/** Draws hosts. The probability of the n-th host is proportional to 1/n. */
-const zipf = () => {
-  // A seed, so that every server gets the same requests.
-  const random = new PCGRandom(1)
-  const sums = new Float64Array(hosts)
-  let sum = 0
-  for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
-  return () => {
-    const point = random.number() * sum
-    let [low, high] = [0, hosts - 1]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if ((sums[middle] ?? 0) < point) low = middle + 1
-      else high = middle
-    }
-    return `host-${low}.com`
-  }
-}
 
 interface Answered {
   /** How long the request took, in milliseconds. */
@@ -94,12 +75,12 @@ const ask = ({ keys, url }: Server, i: number, urls: ReadonlyArray<string>, dueA
   })
 
 const load = async (server: Server) => {
-  const host = zipf()
+  const draw = zipf(hosts)
   const startedAt = performance.now() + 100
   const answers: Array<Promise<Answered>> = []
   for (let i = 0; i < seconds * rate; i++) {
     const dueAt = startedAt + (i * 1000) / rate
-    const urls = Array.from({ length: urlsPerRequest }, host)
+    const urls = Array.from({ length: urlsPerRequest }, () => `host-${draw()}.com`)
     const wait = dueAt - performance.now()
     if (wait > 0) await sleep(wait)
     answers.push(ask(server, i, urls, dueAt))
