@@ -30,6 +30,12 @@ const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => 
   of: undefined,
 })
 
+/** A page with an address that no compression makes short, as long as a submitted URL can make it. */
+const longPage = (end: string) => {
+  const letters = Array.from({ length: 980 }, (_, i) => String.fromCodePoint(0x4e00 + i * 21))
+  return `example.com/${encodeURI(letters.join(""))}${end}`
+}
+
 for (const [name, layer] of stores) {
   describe(`MetricsCache in ${name}`, () => {
     const test = (title: string, body: Effect.Effect<void, unknown, MetricsCache>) =>
@@ -128,6 +134,28 @@ for (const [name, layer] of stores) {
     )
 
     test(
+      "figures of addresses that differ only behind thousands of characters are kept apart",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const [one, other] = [longPage("1"), longPage("2")]
+        yield* cache.put([figures(one, 10), figures(other, 20)])
+        yield* cache.put([
+          { ...figures(one, 30), metrics: { domainAuthority: 1, pageAuthority: 2 } },
+        ])
+        const found = yield* cache.get("moz", [other, one, longPage("3")], 0)
+        assert.deepStrictEqual(found.map(({ fetchedAt, page }) => [page, fetchedAt]).toSorted(), [
+          [one, 30],
+          [other, 20],
+        ])
+        const observed = yield* cache.observations(one, { since: 0, limit: 10 })
+        assert.deepStrictEqual(
+          observed.map(({ fetchedAt }) => fetchedAt),
+          [30, 10],
+        )
+      }),
+    )
+
+    test(
       "the metrics cache returns no figures older than the given time, and a sweep deletes them",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
@@ -151,6 +179,28 @@ for (const [name, layer] of stores) {
   })
 }
 
+describe.each(databases)("MetricsCache in %s", (_, database) => {
+  it.scoped(
+    "long addresses as version 1.0.0 stored them are found until they are bought anew",
+    () =>
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const sql = yield* SqlClient.SqlClient
+        const page = `example.com/${"a".repeat(1000)}`
+        yield* cache.put([figures("example.com/", 10)])
+        yield* sql`UPDATE figures SET page = ${page}`
+        assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 10)])
+        yield* cache.put([figures(page, 20)])
+        assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 20)])
+        const observed = yield* cache.observations(page, { since: 0, limit: 10 })
+        assert.deepStrictEqual(
+          observed.map(({ fetchedAt }) => fetchedAt),
+          [20, 10],
+        )
+      }).pipe(Effect.provide(Layer.provideMerge(SqlMetricsCache.layer, database))),
+  )
+})
+
 /** Two processes on one database, whose clock is `now`; by default, the clock of the database. */
 const twoProcesses = (now?: () => number) =>
   Effect.forEach([1, 2], () => Layer.build(SqlMetricsCache.layer)).pipe(
@@ -169,7 +219,7 @@ const twoProcesses = (now?: () => number) =>
     }),
   )
 
-const [a, b, c] = ["example.com/a", "example.com/b", "example.com/c"] as const
+const [a, b, c] = ["example.com/a", "example.com/b", longPage("c")] as const
 
 for (const [name, database] of databases) {
   describe(`the claims of two processes in ${name}`, () => {

@@ -12,8 +12,6 @@ export interface Options {
   readonly provider: string
   /** How long a claim lasts when its process dies, in milliseconds. */
   readonly leaseMs: number
-  /** Pages with a longer address are not stored, so they are bought without a claim. */
-  readonly maxPageLength: number
   readonly tolerant: Tolerance.Tolerance
 }
 
@@ -22,7 +20,7 @@ export type Claims = NonNullable<ReturnType<typeof make>>
 /** Returns undefined when no other process shares the store. */
 export const make = (
   { claims, get }: MetricsCache["Type"],
-  { leaseMs, maxPageLength, provider, tolerant }: Options,
+  { leaseMs, provider, tolerant }: Options,
 ) => {
   if (claims === undefined) return undefined
   /** This process's claims: of pages that it buys, and of bought pages that are not yet stored. */
@@ -61,13 +59,12 @@ export const make = (
      * this process missed them. Others are buying the rest.
      */
     take: Effect.fnUntraced(function* (pages: ReadonlyArray<string>, since: number) {
-      const [long, others] = Arr.partition(pages, (page) => page.length <= maxPageLength)
-      const free = others.filter((page) => !own.has(page))
+      const free = pages.filter((page) => !own.has(page))
       const taken = Arr.isNonEmptyArray(free) ? ((yield* claim(free)) ?? free) : []
       const found: ReadonlyArray<Figures> = Arr.isNonEmptyReadonlyArray(taken)
         ? yield* tolerant(get(provider, taken, since), [])
         : []
-      return { claimed: new Set([...long, ...taken]), found }
+      return { claimed: new Set(taken), found }
     }),
 
     /** Extends the claims of pages while the effect runs. */

@@ -23,7 +23,7 @@ export interface TolerantStore {
   ) => Effect.Effect<ReadonlyArray<Figures>>
   /**
    * Queues the figures for a background fiber, which writes them to the store in batches. Does
-   * nothing when the page's address is too long, or when the queue is full.
+   * nothing when the queue is full.
    */
   readonly put: (figures: Figures) => void
   /** Runs an effect when the figures that are queued at the call are written or dropped. */
@@ -51,7 +51,7 @@ export const make = (
     const patient = Tolerance.make({ alarms, timeoutMs: sharedTimeoutMs, warn: warnOfClaims })
     const waiting = new Map<string, Figures>()
     let afterwards: ReadonlyArray<Effect.Effect<void>> = []
-    const claims = Claims.make(cache, { provider, leaseMs, maxPageLength, tolerant: patient })
+    const claims = Claims.make(cache, { provider, leaseMs, tolerant: patient })
     const putOrDrop = claims === undefined ? tolerant : patient
     const hasWaiting = yield* Effect.makeLatch(false)
 
@@ -91,8 +91,7 @@ export const make = (
     return {
       get: (pages, since) => tolerant(cache.get(provider, pages, since), []),
       put: (figures) => {
-        const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
-        if (!isKept) return
+        if (waiting.size >= maxWaiting) return
         const isBusy = waiting.size >= maxWaitingHistories
         waiting.set(figures.page, isBusy ? { ...figures, history: undefined } : figures)
         hasWaiting.unsafeOpen()
@@ -159,8 +158,3 @@ const maxWaiting = 20_000
 
 // Maximum number of waiting pages that have a vendor's history, of about 100 figures each.
 const maxWaitingHistories = 1000
-
-// Maximum length of a page's address (`Target.page`) in the store, in characters, because
-// PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in
-// memory only.
-const maxPageLength = 2000

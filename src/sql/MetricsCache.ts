@@ -10,6 +10,7 @@ import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts
 import * as BulkRows from "./bulkRows.ts"
 import * as ClaimRows from "./claims.ts"
 import * as Failure from "./Failure.ts"
+import { pageKey, pageKeys } from "./pageKey.ts"
 import { pageSize, sweep } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
@@ -32,13 +33,16 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       sql.withTransaction(effect).pipe(retried, Failure.orDie)
 
     return MetricsCache.of({
-      get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
-        find({ provider, pages, since }).pipe(
+      get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
+        const pageOf = new Map(pages.flatMap((page) => pageKeys(page).map((key) => [key, page])))
+        return find({ provider, keys: [...pageOf.keys()], since }).pipe(
           retried,
-          Effect.map((rows) => rows.map(fromRow)),
+          // Of a page that is stored under two keys, the newest figures.
+          Effect.map((rows) => new Map(rows.map((row) => [pageOf.get(row.page) ?? "", row]))),
+          Effect.map((newest) => Array.from(newest, ([page, row]) => fromRow(row, page))),
           Failure.orDie,
-        ),
-      ),
+        )
+      }),
 
       put: Effect.fn("MetricsCache.put")((unsorted) => {
         const figures = Arr.sort(unsorted, byPage)
@@ -56,7 +60,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       }),
 
       observations: Effect.fn("MetricsCache.observations")((page, range) =>
-        findObservations({ page, ...range }).pipe(
+        findObservations({ keys: pageKeys(page), ...range }).pipe(
           retried,
           Effect.map((rows) => rows.map(toObservation)),
           Failure.orDie,
@@ -88,22 +92,27 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
   find: SqlSchema.findAll({
     Request: Schema.Struct({
       provider: Schema.String,
-      pages: Schema.Array(Schema.String),
+      keys: Schema.Array(Schema.String),
       since: Schema.Number,
     }),
     Result: Row,
-    execute: ({ pages, provider, since }) => sql`
+    execute: ({ keys, provider, since }) => sql`
       SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
         vendor_index, of_domain
       FROM figures
-      WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
+      WHERE provider = ${provider} AND page IN ${sql.in(keys)} AND fetched_at > ${since}
+      ORDER BY fetched_at`,
   }),
 
   findObservations: SqlSchema.findAll({
-    Request: Schema.Struct({ page: Schema.String, since: Schema.Number, limit: Schema.Int }),
+    Request: Schema.Struct({
+      keys: Schema.Array(Schema.String),
+      since: Schema.Number,
+      limit: Schema.Int,
+    }),
     Result: ObservationRow,
     // The key of `figures` begins with the provider, so this finds the providers one by one.
-    execute: ({ limit, page, since }) => sql`
+    execute: ({ keys, limit, since }) => sql`
       WITH RECURSIVE providers (name) AS (
         SELECT MIN(provider) FROM figures
         UNION ALL
@@ -113,12 +122,12 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
       SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
         vendor_index, domain_authority, page_authority, spam_score, 0 AS of_vendor
       FROM providers JOIN figures ON provider = name
-      WHERE page = ${page} AND fetched_at > ${since}
+      WHERE page IN ${sql.in(keys)} AND fetched_at > ${since}
       UNION ALL
       SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
         page_authority, spam_score, of_vendor
       FROM observations
-      WHERE page = ${page} AND stored_at > ${since}
+      WHERE page IN ${sql.in(keys)} AND stored_at > ${since}
       ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
   }),
 
@@ -151,8 +160,8 @@ const Row = Schema.Struct({
   ofDomain: Schema.NullOr(Schema.String),
 })
 
-const fromRow = (row: typeof Row.Type): Figures => {
-  const { domainAuthority, fetchedAt, ofDomain, page, pageAuthority, provider, spamScore } = row
+const fromRow = (row: typeof Row.Type, page: string): Figures => {
+  const { domainAuthority, fetchedAt, ofDomain, pageAuthority, provider, spamScore } = row
   return {
     provider,
     page,
@@ -168,7 +177,7 @@ const figuresTable: BulkRows.Table<Figures> = {
   key: ["provider", "page"],
   columns: {
     provider: ["TEXT", ({ provider }) => provider],
-    page: ["TEXT", ({ page }) => page],
+    page: ["TEXT", ({ page }) => pageKey(page)],
     domain_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.domainAuthority],
     page_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.pageAuthority],
     spam_score: ["DOUBLE PRECISION", ({ metrics }) => metrics.spamScore ?? null],
@@ -201,7 +210,7 @@ const pastTable: BulkRows.Table<PastRow> = {
   name: "observations",
   key: ["page", "provider", "fetched_at"],
   columns: {
-    page: ["TEXT", ({ page }) => page],
+    page: ["TEXT", ({ page }) => pageKey(page)],
     provider: ["TEXT", ({ provider }) => provider],
     fetched_at: ["BIGINT", ({ at }) => at],
     last_fetched_at: ["BIGINT", ({ at }) => at],

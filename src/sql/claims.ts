@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { rowsOf } from "./bulkRows.ts"
 import { databaseTime } from "./databaseTime.ts"
+import { pageKey } from "./pageKey.ts"
 
 /**
  * Returns the SQL of the present time in epoch milliseconds; undefined for a database without
@@ -44,18 +45,18 @@ export const make = Effect.gen(function* () {
   const insert = SqlSchema.findAll({
     Request: Schema.Struct({
       provider: Schema.String,
-      pages: Schema.Array(Schema.String),
+      keys: Schema.Array(Schema.String),
       leaseMs: Schema.Number,
     }),
     Result: Schema.Struct({ page: Schema.String }),
     // SQLite needs the WHERE before an ON CONFLICT. The owner may take its own claim again, because
     // the answer to its first attempt may be lost.
-    execute: ({ leaseMs, pages, provider }) => sql`
+    execute: ({ keys, leaseMs, provider }) => sql`
       INSERT INTO claims (provider, page, owner, expires_at)
       SELECT ${provider}, value->>0, ${owner}, ${now()} + CAST(${leaseMs} AS BIGINT)
       FROM ${rowsOf(
         sql,
-        pages.toSorted().map((page) => [page]),
+        keys.toSorted().map((key) => [key]),
       )} WHERE 1 = 1
       ON CONFLICT (provider, page) DO UPDATE
       SET owner = excluded.owner, expires_at = excluded.expires_at
@@ -66,7 +67,10 @@ export const make = Effect.gen(function* () {
   return {
     /** Returns the pages that the owner has claimed now. */
     take: (provider: string, pages: NonEmptyReadonlyArray<string>, leaseMs: number) =>
-      Effect.map(insert({ provider, pages, leaseMs }), (rows) => rows.map(({ page }) => page)),
+      Effect.map(insert({ provider, keys: pages.map(pageKey), leaseMs }), (rows) => {
+        const claimed = new Set(rows.map(({ page }) => page))
+        return pages.filter((page) => claimed.has(pageKey(page)))
+      }),
 
     /** Ends the owner's claims of pages. */
     end: (pages: ReadonlyArray<Page>) => sql`
@@ -76,7 +80,7 @@ export const make = Effect.gen(function* () {
           SELECT value->>0, value->>1
           FROM ${rowsOf(
             sql,
-            pages.map(({ page, provider }) => [provider, page]),
+            pages.map(({ page, provider }) => [provider, pageKey(page)]),
           )}
         ) ${inOrder}
       )`,

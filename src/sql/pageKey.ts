@@ -1,0 +1,21 @@
+import { createHash } from "node:crypto"
+
+/**
+ * Returns the key of a page in the database: its address, of which a long one ends in a hash. An
+ * address has up to 9,000 characters, but PostgreSQL refuses an index entry above 2,700 bytes, and
+ * SQLite keeps every long key twice, with a part of it in pages of its own.
+ */
+export const pageKey = (page: string): string =>
+  page.length <= maxLength
+    ? page
+    : `${page.slice(0, maxLength - hashLength)} ${createHash("sha256").update(page).digest("base64url")}`
+
+/** Returns the keys under which a page may be stored: version 1.0.0 did not shorten addresses. */
+export const pageKeys = (page: string): ReadonlyArray<string> =>
+  page.length <= maxLength ? [page] : [pageKey(page), page]
+
+/** Maximum length of a key, in characters. */
+const maxLength = 256
+
+/** Length of a space, which no address contains, and of the hash. */
+const hashLength = 44
