@@ -22,6 +22,11 @@ export class Request extends IncomingMessage {
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
+  /** True when the body cannot arrive together with its headers: Node reads at most 64 KiB at once. */
+  get isLarge(): boolean {
+    return Number(this.headers["content-length"]) > 64 * 1024
+  }
+
   get isWhole(): boolean {
     return this.complete || !this.hasBody
   }

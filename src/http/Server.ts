@@ -12,6 +12,7 @@ import * as Call from "./Call.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
 import * as HeaderCheck from "./HeaderCheck.ts"
+import { inTurn } from "./inTurn.ts"
 import type { Request } from "./Request.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
@@ -101,9 +102,12 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
       else if (!takeShortcut(call)) run(call)
     }
     // A body that arrived together with its headers is complete only in the next turn of the
-    // event loop, so wait for that turn.
+    // event loop, so wait for that turn. Large bodies take turns, as `inTurn` says.
     const onRequest = (request: Request, response: ServerResponse) => {
-      if (request.hasBody) setImmediate(answer, request, response)
+      if (request.isLarge) {
+        request.readInTurn()
+        inTurn(() => answer(request, response))
+      } else if (request.hasBody) setImmediate(answer, request, response)
       else answer(request, response)
     }
     yield* Effect.acquireRelease(
