@@ -73,6 +73,16 @@ const faults: ReadonlyArray<
     () => ({ open: () => Effect.succeed(Option.none()) }),
   ],
   ["does not release", /^releasing a hold twice/, () => ({ release: () => Effect.void })],
+  [
+    "counts accounts that have exactly the amount",
+    /^the ledger's totals/,
+    ({ totals }) => ({ totals: (amounts) => totals(amounts.map((one) => creditsOf(one + 1))) }),
+  ],
+  [
+    "forgets a charge whose caller leaves",
+    /even if their caller is interrupted$/,
+    ({ settle }) => ({ settle: (...call) => Effect.zipRight(Effect.yieldNow(), settle(...call)) }),
+  ],
 ]
 
 describe("a ledger with a fault", () => {

@@ -38,6 +38,8 @@ const expectEntries = (account: Parameters<typeof statement>[0], count: number) 
     assert.equal(entries.length, count, `the number of entries of account ${account}`),
   )
 
+const expired = "the number of holds that `expire` released"
+
 const expectFailure = (exit: Exit.Exit<unknown, unknown>, what: string) =>
   assert.ok(Exit.isFailure(exit), `the ledger accepted ${what}`)
 
@@ -46,8 +48,8 @@ const granting: ReadonlyArray<Test> = [
     "a grant adds to the available credits and returns the balance",
     Effect.gen(function* () {
       const account = yield* newAccount
-      assert.equal(Number((yield* grant(account, 100)).granted), 100)
-      assert.equal(Number((yield* grant(account, 5)).granted), 105)
+      assert.equal(Number((yield* grant(account, 100)).granted), 100, "the balance after a grant")
+      assert.equal(Number((yield* grant(account, 5)).granted), 105, "the balance after two grants")
       yield* expectFigures(account, { granted: 105, charged: 0, held: 0, available: 105 })
     }),
   ],
@@ -69,7 +71,7 @@ const granting: ReadonlyArray<Test> = [
         atOnce,
       )
       expectFailure(tooMuch, "a grant above 2^53 - 1")
-      assert.ok(Exit.isSuccess(neighbour))
+      assert.ok(Exit.isSuccess(neighbour), "the ledger refused a hold beside a refused grant")
       yield* expectFigures(account, { granted: most, charged: 0, held: 7, available: most - 7 })
       yield* expectSound(account)
     }),
@@ -83,7 +85,7 @@ const charging: ReadonlyArray<Test> = [
       const [inOne, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
       yield* chargeAtOnce(newHold(inOne, 4), 3)
       yield* settle(yield* hold(inTwo, 4), 3)
-      assert.deepEqual(yield* figures(inOne), yield* figures(inTwo))
+      assert.deepEqual(yield* figures(inOne), yield* figures(inTwo), "the figures of both accounts")
       const detail = (account: typeof inOne) =>
         Effect.map(statement(account), (entries) =>
           entries.map(({ amount, balanceAfter, kind, sequence, urls }) => ({
@@ -94,7 +96,7 @@ const charging: ReadonlyArray<Test> = [
             urls,
           })),
         )
-      assert.deepEqual(yield* detail(inOne), yield* detail(inTwo))
+      assert.deepEqual(yield* detail(inOne), yield* detail(inTwo), "the entries of both accounts")
       yield* expectSound(inOne)
     }),
   ],
@@ -121,7 +123,7 @@ const charging: ReadonlyArray<Test> = [
         },
         atOnce,
       )
-      assert.equal(exits.filter(Exit.isSuccess).length, 10)
+      assert.equal(exits.filter(Exit.isSuccess).length, 10, "the number of successful charges")
       yield* expectFigures(account, { granted: 10, charged: 10, held: 0, available: 0 })
       yield* expectSound(account)
     }),
@@ -182,7 +184,7 @@ const holding: ReadonlyArray<Test> = [
         () => Effect.either(hold(account, 1)),
         atOnce,
       )
-      assert.equal(outcomes.filter(Either.isRight).length, 20)
+      assert.equal(outcomes.filter(Either.isRight).length, 20, "the number of opened holds")
       yield* expectFigures(account, { held: 20, available: 0 })
       yield* expectSound(account)
     }),
@@ -211,7 +213,7 @@ const holding: ReadonlyArray<Test> = [
       yield* Fiber.join(staying)
       yield* hold(account, 1)
       yield* expectFigures(account, { held: 6 })
-      assert.equal(yield* endAllHolds, 3)
+      assert.equal(yield* endAllHolds, 3, expired)
       yield* expectFigures(account, { available: 10 })
     }),
   ],
@@ -263,9 +265,36 @@ const settling: ReadonlyArray<Test> = [
         () => Effect.either(settle(held, 5)),
         atOnce,
       )
-      assert.equal(outcomes.filter(Either.isRight).length, 1)
+      assert.equal(outcomes.filter(Either.isRight).length, 1, "the number of settlements")
       yield* expectFigures(account, { charged: 5 })
       yield* expectSound(account)
+    }),
+  ],
+  [
+    "settling and releasing a hold concurrently either charges it or returns it",
+    Effect.gen(function* () {
+      const account = yield* newAccountWith(10)
+      const held = yield* hold(account, 5)
+      const calls = [release(held), Effect.either(settle(held, 5)), release(held)]
+      yield* Effect.all(calls, atOnce)
+      const { available, charged } = yield* figures(account)
+      assert.ok(charged === 0 || charged === 5, `the ledger charged ${charged} of a hold of 5`)
+      assert.equal(available, 10 - charged, "the available credits")
+      yield* expectSound(account)
+    }),
+  ],
+  [
+    "a hold is settled and a charge is made even if their caller is interrupted",
+    Effect.gen(function* () {
+      const account = yield* newAccountWith(10)
+      const held = yield* hold(account, 5)
+      const leaving = [
+        yield* Effect.fork(settle(held, 3)),
+        yield* Effect.fork(chargeAtOnce(newHold(account, 2), 1)),
+      ]
+      yield* Effect.yieldNow()
+      yield* Fiber.interruptAll(leaving)
+      yield* expectFigures(account, { charged: 4, held: 0, available: 6 })
     }),
   ],
   [
@@ -290,8 +319,9 @@ const settling: ReadonlyArray<Test> = [
         ],
         atOnce,
       )
-      assert.ok(Exit.isSuccess(before) && Exit.isSuccess(after))
-      assert.ok(Exit.isFailure(tooMuch) && tooMuch.cause._tag === "Die")
+      const isDefect = Exit.isFailure(tooMuch) && tooMuch.cause._tag === "Die"
+      assert.ok(isDefect, "the ledger did not die of a charge above the hold")
+      assert.ok(Exit.isSuccess(before) && Exit.isSuccess(after), "another call failed with it")
       yield* expectFigures(account, { charged: 4, held: 8 })
       yield* expectSound(account)
       yield* settle(held, 5)
@@ -336,12 +366,12 @@ const expiring: ReadonlyArray<Test> = [
       const account = yield* newAccountWith(10)
       yield* hold(account, 4)
       yield* elapse(Duration.subtract(lease, margin))
-      assert.equal(yield* expire, 0)
+      assert.equal(yield* expire, 0, expired)
       yield* expectFigures(account, { available: 6 })
       yield* elapse(margin)
-      assert.equal(yield* expire, 1)
+      assert.equal(yield* expire, 1, expired)
       yield* expectFigures(account, { available: 10 })
-      assert.equal(yield* expire, 0)
+      assert.equal(yield* expire, 0, expired)
     }),
   ],
   [
@@ -368,7 +398,7 @@ const expiring: ReadonlyArray<Test> = [
       yield* elapse(margin)
       yield* hold(account, 4)
       yield* elapse(Duration.subtract(lease, margin))
-      assert.equal(yield* expire, 1)
+      assert.equal(yield* expire, 1, expired)
       yield* expectFigures(account, { charged: 1, held: 4 })
     }),
   ],
@@ -383,6 +413,7 @@ const expiring: ReadonlyArray<Test> = [
       assert.equal(
         counts.reduce((sum, count) => sum + count, 0),
         2,
+        expired,
       )
       yield* expectFigures(account, { available: 10 })
       yield* expectSound(account)
@@ -395,17 +426,18 @@ const totals: Test = [
   Effect.gen(function* () {
     yield* endAllHolds
     const { totals } = yield* CreditLedger
-    const amounts = [1, 6, 11].map((amount) => creditsOf(amount))
+    const amounts = [1, 5, 6].map((amount) => creditsOf(amount))
     const before = yield* totals(amounts)
-    assert.equal(Number(before.held), 0)
+    assert.equal(Number(before.held), 0, "the held credits when all holds have ended")
     const account = yield* newAccountWith(10)
     yield* hold(account, 4)
     yield* hold(account, 1)
     const { accountsBelow, held } = yield* totals(amounts)
-    assert.equal(Number(held), 5)
+    assert.equal(Number(held), 5, "the held credits of all accounts")
     assert.deepEqual(
       accountsBelow.map((count, i) => count - (before.accountsBelow[i] ?? 0)),
-      [0, 1, 1],
+      [0, 0, 1],
+      "how many more accounts have fewer than 1, 5 and 6 credits",
     )
   }),
 ]

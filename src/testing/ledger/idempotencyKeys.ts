@@ -48,7 +48,7 @@ const opened = (hold: Hold) =>
   })
 
 const expectAnswer = (hold: Hold, expected: string) =>
-  Effect.map(open(hold), (answer) => assert.equal(answer, expected))
+  Effect.map(open(hold), (answer) => assert.equal(answer, expected, "the stored answer"))
 
 const anAccount = newAccountWith(100)
 
@@ -131,7 +131,8 @@ const taking: ReadonlyArray<Test> = [
         answers.map((answer) => answer ?? winner),
         Array(20).fill(winner),
       )
-      assert.equal(answers.filter((answer) => answer === undefined).length, 1)
+      const charged = answers.filter((answer) => answer === undefined).length
+      assert.equal(charged, 1, "the number of requests that got no stored answer")
       yield* expectFigures(account, { charged: 1, held: 0 })
       yield* expectSound(account)
     }),
@@ -206,7 +207,7 @@ const inFlight: ReadonlyArray<Test> = [
         () => Effect.either(open(request(account))),
         atOnce,
       )
-      assert.equal(outcomes.filter(Either.isRight).length, 1)
+      assert.equal(outcomes.filter(Either.isRight).length, 1, "the number of opened holds")
     }),
   ],
 ]
@@ -257,7 +258,7 @@ const answers: ReadonlyArray<Test> = [
       const answer = JSON.stringify({ text: "ä \u{1F600} \\ \" ' \n", number: 1e21 })
       yield* settle(yield* opened(request(account)), 1, answer)
       yield* expectAnswer(request(account), answer)
-      assert.equal(yield* stored(account, "another"), answer)
+      assert.equal(yield* stored(account, "another"), answer, "the stored answer")
     }),
   ],
   [
@@ -267,7 +268,7 @@ const answers: ReadonlyArray<Test> = [
       yield* stored(account, "answer")
       yield* expectFigures(account, { available: 0 })
       yield* expectAnswer(request(account), "answer")
-      assert.equal(yield* stored(account, "another"), "answer")
+      assert.equal(yield* stored(account, "another"), "answer", "the stored answer")
       yield* refused("IdempotencyKeyReused", open(request(account, another)))
       yield* expectFigures(account, { charged: 1, held: 0 })
     }),
@@ -281,7 +282,7 @@ const answers: ReadonlyArray<Test> = [
       yield* expectAnswer(request(account, { key: "known" }), "nothing known")
       yield* expectAnswer(request(account, { key: "bought" }), "nothing bought")
       yield* expectFigures(account, { charged: 0, held: 0 })
-      assert.equal((yield* statement(account)).length, 1)
+      assert.equal((yield* statement(account)).length, 1, "the number of entries")
     }),
   ],
   [
@@ -364,7 +365,8 @@ const chargesWithAnswers: ReadonlyArray<Test> = [
         [Effect.exit(settle(first, 5, "answer")), Effect.exit(chargeAtOnce(neighbour, 1, "b"))],
         atOnce,
       )
-      assert.ok(Exit.isFailure(tooMuch) && Exit.isSuccess(charged))
+      assert.ok(Exit.isFailure(tooMuch), "the ledger accepted a charge above the hold")
+      assert.ok(Exit.isSuccess(charged), "another charge failed with it")
       yield* expectFigures(account, { charged: 1, held: 4 })
       yield* refused("IdempotencyKeyInUse", open(request(account)))
     }),
