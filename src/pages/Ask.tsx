@@ -1,4 +1,4 @@
-import { useSignal } from "@preact/signals"
+import { type ReadonlySignal, useSignal } from "@preact/signals"
 
 interface Props {
   readonly name: string
@@ -7,7 +7,7 @@ interface Props {
   readonly question?: string
   /** The name of the button that acts. */
   readonly act: string
-  readonly isDisabled: boolean
+  readonly isDisabled: boolean | ReadonlySignal<boolean>
   readonly onAct: () => void
 }
 

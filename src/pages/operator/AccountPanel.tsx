@@ -64,7 +64,7 @@ const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }
       name="Suspend"
       question={`Every request of ${name} gets 403.`}
       act={`Suspend ${name}`}
-      isDisabled={isBusy.value}
+      isDisabled={isBusy}
       onAct={() => suspend(true)}
     />
   )

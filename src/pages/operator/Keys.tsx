@@ -82,14 +82,14 @@ const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
         name="Rotate"
         of={`${start}…`}
         act="Rotate: the old key ends in 24 h"
-        isDisabled={isBusy.value}
+        isDisabled={isBusy}
         onAct={() => void rotate()}
       />
       <Ask
         name="Revoke"
         of={`${start}…`}
         act={`Revoke ${start}… now`}
-        isDisabled={isBusy.value}
+        isDisabled={isBusy}
         onAct={() => void change((api) => api.revoke(id))}
       />
     </div>
