@@ -40,7 +40,7 @@ export const tooLarge = new PayloadTooLarge({ message: payloadTooLargeMessage })
 
 const accountIsFull = new TooManyRequests({
   message:
-    "Too many request bodies of this account are still arriving. Send fewer at a time, and each without a pause.",
+    "Too many of your request bodies are still arriving. Send fewer at a time, and each without a pause.",
 })
 
 const serviceIsFull = new ServiceUnavailable({

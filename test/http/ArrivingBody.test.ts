@@ -42,7 +42,7 @@ it.scopedLive(
       for (const { received } of refused) {
         assert.match(received(), /\r\nretry-after: 1\r\n/)
         assert.match(received(), /\r\nconnection: close\r\n/i)
-        assert.match(received(), /\{"success":false,"message":"Too many request bodies of this/)
+        assert.match(received(), /\{"success":false,"message":"Too many of your request bodies/)
       }
 
       const document = JSON.stringify({ urls: ["localhost"] })
