@@ -244,7 +244,12 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
           label: optional(Schema.NullOr(ShortTextOrNull)),
           budget: optional(Schema.NullOr(BudgetText)),
           scopes: optional(Scopes),
-        }),
+        }).pipe(
+          // The audit log would get a line that changes nothing.
+          Schema.filter((changes) => Object.keys(changes).length > 0, {
+            message: () => "Expected a label, a budget or scopes",
+          }),
+        ),
       )
       .addSuccess(data({ key: Key }))
       .addError(Envelope.NotFound.body)

@@ -411,6 +411,11 @@ for (const [store, layer] of stores) {
         assert.isNull((yield* patch({ label: "" })).body.data.key.label)
         assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
         assert.strictEqual((yield* patch({ budget: "9/year" })).status, 400)
+        const before = yield* ask("/v1/audit")
+        const unchanged = yield* patch({})
+        assert.strictEqual(unchanged.status, 400)
+        assert.include(JSON.stringify(unchanged.body), "Expected a label, a budget or scopes")
+        assert.deepStrictEqual((yield* ask("/v1/audit")).body, before.body)
 
         const rotated = yield* ask(`/v1/keys/${id}/rotate`, {
           method: "POST",
