@@ -299,20 +299,23 @@ const lastFilled = (row: ReadonlyArray<string>) => row.findLastIndex(isFilled)
 
 const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length ?? 0
 
-// True when half of the rows are as wide as the first one, and the rows have a header, or most
-// lines are no URLs as they stand. A URL may contain a comma.
+// True when half of the rows are as wide as the first one, and the rows have a header or one quoted
+// column, or most lines are no URLs as they stand. A URL may contain a comma.
 const isTable = (
   rows: ReadonlyArray<ReadonlyArray<string>>,
   hasHeader: boolean,
   lines: ReadonlyArray<ReadonlyArray<string>>,
 ) => {
   const width = widthOf(rows)
-  const isQuoted = lines[0]?.[0]?.trimStart().startsWith('"') ?? false
+  const [head = ""] = lines[0] ?? []
+  // A line of several quoted cells, alone, is no header.
+  const isQuoted = head.trimStart().startsWith('"') && !(rows[0]?.[0] ?? "").includes('"')
   const urls = lines.filter(([line = ""]) => urlsOf(line).every(isUrl))
   return (
     (width > 1 || isQuoted) &&
     rows.filter((row) => row.length === width).length * 2 >= rows.length &&
-    (hasHeader || (rows.some((row) => row.some(isUrl)) && urls.length * 2 < lines.length))
+    (hasHeader ||
+      (rows.some((row) => row.some(isUrl)) && (width === 1 || urls.length * 2 < lines.length)))
   )
 }
 
@@ -359,11 +362,14 @@ const isUrl = (cell: string) =>
     cell.trim(),
   )
 
-// Splits a line into its URLs, at tabs, commas and semicolons. Does not split at a comma or
-// semicolon that may be part of a URL, as in `example.com/a,b`.
+// Splits a line into its URLs, which may be quoted, at tabs, commas and semicolons. Does not split
+// at a comma or semicolon that may be part of a URL, as in `example.com/a,b`.
 const urlsOf = (line: string): ReadonlyArray<string> => {
   const split = (separator: RegExp) =>
-    line.split(separator).flatMap((cell) => (cell.trim() === "" ? [] : [cell.trim()]))
+    line
+      .split(separator)
+      .map((cell) => cell.trim().replace(/^"([^"]*)"$/, "$1"))
+      .filter(isFilled)
   const narrow = split(/[\t,;]/)
   const isSafe =
     narrow.every((cell) => !/[/?#]/.test(cell)) || narrow.every((cell) => /^https?:/i.test(cell))

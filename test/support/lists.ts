@@ -294,4 +294,16 @@ export const fixtures: ReadonlyArray<Fixture> = [
     ],
     column: "Address",
   },
+  {
+    name: "lines of quoted URLs and of single ones",
+    targets: 4,
+    content: '"a.com","b.com"\nc.com\nd.com\n',
+    urls: ["a.com", "b.com", "c.com", "d.com"],
+  },
+  {
+    name: "one line of quoted URLs",
+    targets: 2,
+    content: '"a.com","b.com"\n',
+    urls: ["a.com", "b.com"],
+  },
 ]
