@@ -51,8 +51,13 @@ const setText = (text: string) =>
     typed.value = text
   })
 
-const take = async (file: File | undefined) => {
+const take = async (files: FileList | null | undefined) => {
+  const [file, second] = files ?? []
   if (file === undefined) return
+  if (second !== undefined) {
+    problem.value = `A check takes one file. Drop ${file.name} or ${second.name} alone, or join the files.`
+    return
+  }
   if (file.size > maxFileBytes) {
     problem.value = `${file.name} is larger than 100 MB. For longer lists, use the command line: authority check.`
     return
@@ -71,12 +76,12 @@ const take = async (file: File | undefined) => {
 const pasted = "the pasted list"
 
 const paste = (event: ClipboardEvent, field: HTMLTextAreaElement) => {
-  const file = event.clipboardData?.files[0]
+  const files = event.clipboardData?.files
   const text = event.clipboardData?.getData("text/plain") ?? ""
   // A spreadsheet copies its cells as text and as an image. Prefer the text.
-  if (file !== undefined && text === "") {
+  if (files?.[0] !== undefined && text === "") {
     event.preventDefault()
-    return void take(file)
+    return void take(files)
   }
   const { selectionEnd, selectionStart, value } = field
   const parts = [value.slice(0, selectionStart), text, value.slice(selectionEnd)]
@@ -156,7 +161,7 @@ export const ListPanel = () => (
     onDragLeave={() => (isDropTarget.value = false)}
     onDrop={(event) => {
       isDropTarget.value = false
-      void take(event.dataTransfer?.files[0])
+      void take(event.dataTransfer?.files)
     }}
   >
     <h2 id="list-title">List</h2>
@@ -237,7 +242,7 @@ const Field = () => (
           class="unseen"
           accept=".txt,.csv,.tsv,text/plain,text/csv,text/tab-separated-values"
           onChange={(event) => {
-            void take(event.currentTarget.files?.[0])
+            void take(event.currentTarget.files)
             // Clear the input, so that the same file can be chosen again.
             event.currentTarget.value = ""
           }}

@@ -765,15 +765,21 @@ describe.skipIf(isMissing)("the console", () => {
         assert.strictEqual(again, '{"urls":["provider-error.example.com"]}')
 
         yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
-        yield* act((page) =>
-          page.evaluate(`{
-            const files = new DataTransfer()
-            files.items.add(new File(["c.com\\nd.com"], "dropped.txt"))
-            document.getElementById("list").dispatchEvent(
-              new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }),
-            )
-          }`),
-        )
+        const drop = (...names: ReadonlyArray<string>) =>
+          act((page) =>
+            page.evaluate(`{
+              const files = new DataTransfer()
+              for (const name of ${JSON.stringify(names)}) {
+                files.items.add(new File(["c.com\\nd.com"], name))
+              }
+              document.getElementById("list").dispatchEvent(
+                new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }),
+              )
+            }`),
+          )
+        yield* drop("one.txt", "two.txt")
+        yield* act((page) => page.getByText("Drop one.txt or two.txt alone").waitFor())
+        yield* drop("dropped.txt")
         yield* act((page) => page.getByText("dropped.txt").waitFor())
         yield* act((page) => page.getByRole("button", { name: "Check 2 addresses" }).waitFor())
       }),
