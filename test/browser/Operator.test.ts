@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
+import { AccountName } from "../../src/Account.ts"
 import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
@@ -171,6 +172,55 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) =>
           page.getByRole("button", { name: "acme" }).waitFor({ state: "detached" }),
         )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the secrets of new keys stay until they are copied, and a call that runs disables the accounts",
+    () =>
+      Effect.gen(function* () {
+        const { accounts, url } = yield* start({ adminToken })
+        for (let i = 0; i < 40; i++) yield* accounts.create(AccountName.make(`other-${i}`))
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        const open = (name: string) =>
+          Effect.zipRight(
+            act((page) => page.getByRole("button", { name, exact: true }).click()),
+            // The heading is below 41 accounts, and gets the focus.
+            act((page) => page.locator("h2:focus", { hasText: name }).waitFor()),
+          )
+        const secrets = (page: Page) => page.locator(".notice code")
+        yield* open("acme")
+        yield* act((page) => page.getByText("New key").click())
+        for (const count of [1, 2]) {
+          yield* act((page) => page.getByRole("button", { name: "Create" }).last().click())
+          yield* act((page) =>
+            secrets(page)
+              .nth(count - 1)
+              .waitFor(),
+          )
+          assert.strictEqual(yield* act((page) => page.locator(".notice:focus").count()), 1)
+        }
+        const both = yield* act((page) => secrets(page).allInnerTexts())
+        yield* open("other-7")
+        assert.strictEqual(yield* act((page) => secrets(page).count()), 0)
+        yield* open("acme")
+        assert.deepStrictEqual(yield* act((page) => secrets(page).allInnerTexts()), both)
+        const copied = act((page) =>
+          page.getByRole("button", { name: "I have copied it" }).first().click(),
+        )
+        yield* copied
+        assert.deepStrictEqual(yield* act((page) => secrets(page).allInnerTexts()), both.slice(1))
+
+        let goOn = () => {}
+        const held = new Promise<void>((resolve) => (goOn = resolve))
+        yield* act((page) => page.route("**/audit?*", (route) => held.then(() => route.continue())))
+        yield* act((page) => page.getByRole("button", { name: "Refresh" }).click())
+        const other = (page: Page) => page.getByRole("button", { name: "other-7", exact: true })
+        assert.isTrue(yield* act((page) => other(page).isDisabled()))
+        goOn()
+        yield* open("other-7")
       }),
     timeout,
   )

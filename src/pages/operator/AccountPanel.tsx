@@ -1,11 +1,12 @@
 import { useSignal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
 import { counted } from "../../text/counted.ts"
 import { Ask } from "../Ask.tsx"
 import { number } from "../Texts.ts"
 import type { Entry, UsageRow } from "./AdminApi.ts"
 import { Field } from "./Field.tsx"
 import { Keys } from "./Keys.tsx"
-import { change, isBusy, newKey, type Opened } from "./OperatorState.ts"
+import { change, isBusy, newKeys, type Opened } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
 import { useOrder } from "./useOrder.ts"
@@ -14,16 +15,21 @@ import { useOrder } from "./useOrder.ts"
 export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
   const { account, days, entries } = opened
   const { available, charged, granted, held, name, suspended } = account
+  const title = useRef<HTMLHeadingElement>(null)
+  // The list of accounts above may be longer than the window.
+  useEffect(() => title.current?.focus(), [name])
   return (
     <section class="card" aria-labelledby="account-title">
       <div class="line">
-        <h2 id="account-title">
+        <h2 id="account-title" ref={title} tabIndex={-1}>
           {name}
           {suspended && <span class="badge">suspended</span>}
         </h2>
         <Suspend key={name} name={name} isSuspended={suspended} />
       </div>
-      {newKey.value?.account === name && <Secret secret={newKey.value.key} />}
+      {newKeys.value.map(
+        ({ account, key }) => account === name && <Secret key={key} secret={key} />,
+      )}
       <dl class="facts">
         {Object.entries({ available, held, granted, charged }).map(([fact, credits]) => (
           <div key={fact}>
@@ -41,16 +47,22 @@ export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
 }
 
 const Secret = ({ secret }: { readonly secret: string }) => (
-  <div class="notice" role="status">
+  // Focused, because the page may be scrolled far below it.
+  <div class="notice" role="status" tabIndex={-1} ref={focus}>
     <p>This key is shown once. Copy it now.</p>
     <p>
       <code>{secret}</code>
     </p>
-    <button type="button" onClick={() => (newKey.value = undefined)}>
+    <button
+      type="button"
+      onClick={() => (newKeys.value = newKeys.value.filter(({ key }) => key !== secret))}
+    >
       I have copied it
     </button>
   </div>
 )
+
+const focus = (element: HTMLElement | null) => element?.focus()
 
 const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }) => {
   const { isSuspended, name } = props

@@ -136,7 +136,7 @@ const AccountTable = ({ rows }: { readonly rows: ReadonlyArray<Account> }) => (
     {rows.map(({ available, charged, held, id, name, suspended }) => (
       <tr key={id} aria-current={opened.value?.account.id === id}>
         <th scope="row">
-          <button type="button" class="quiet" onClick={() => void open(name)}>
+          <button type="button" class="quiet" disabled={isBusy} onClick={() => void open(name)}>
             {name}
           </button>
           {suspended && <span class="badge">suspended</span>}

@@ -25,10 +25,8 @@ export const purchases = signal<Api.Report>({ rows: [], reconciliations: [] })
 /** The vendors whose count the operator asked for in vain. */
 export const unread = signal<ReadonlyArray<Api.Reading>>([])
 export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
-/** The secret of a new key, which is shown once. */
-export const newKey = signal<{ readonly key: string; readonly account: string } | undefined>(
-  undefined,
-)
+/** The secrets of new keys, each of which is shown until the operator has copied it. */
+export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
 
 const dayMs = 86_400_000
 
@@ -68,7 +66,7 @@ export const signOut = () =>
     purchases.value = { rows: [], reconciliations: [] }
     unread.value = []
     audit.value = []
-    newKey.value = undefined
+    newKeys.value = []
   })
 
 /** Reads what the page shows again. */
@@ -94,11 +92,7 @@ export const refresh = async (api: AdminApi) => {
 
 export const open = (name: string) =>
   act(async (api) => {
-    const account = await read(api, name)
-    batch(() => {
-      opened.value = account
-      newKey.value = undefined
-    })
+    opened.value = await read(api, name)
   })
 
 /** Compares the purchases with the vendors' own counts. */
