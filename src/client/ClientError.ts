@@ -166,6 +166,7 @@ export class TimedOut extends ClientError {
 /**
  * A proxy or another program answered instead of the service, or the client cannot read the answer
  * of the service. `answer` is the body of the answer; undefined when the body has more than 4 MB.
+ * In a browser, `status` is 0 for a redirect.
  */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"
@@ -177,19 +178,13 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-/**
- * The base URL is not valid. Only the creation of a client fails with this error; `check`,
- * `checkAll` and `availableCredits` do not.
- */
+/** The base URL is not valid. Only the creation of a client fails with this error. */
 export class InvalidBaseUrl extends ClientError {
   readonly _tag = "InvalidBaseUrl"
   readonly status = undefined
 }
 
-/**
- * All errors with which `check`, `checkAll` and `availableCredits` can fail, for a `switch` over
- * `_tag`.
- */
+/** Each `ClientError` with which a client's methods can fail, for a `switch` over `_tag`. */
 export type AnyClientError =
   | ValidationError
   | Unauthorized

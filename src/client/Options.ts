@@ -20,7 +20,7 @@ export interface Options {
   readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
   /**
    * Headers for every request, for example for a proxy. Of the client's own headers, they replace
-   * only `User-Agent`.
+   * only `User-Agent`. In a browser, CORS allows none on a page of another origin.
    */
   readonly headers?: RequestInit["headers"] | undefined
 }

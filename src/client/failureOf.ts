@@ -48,10 +48,15 @@ export const failureOf = ({ body, headers, status }: Answer): ClientError.AnyCli
 
 const limits = ["balance", "budget"] as const
 
+/** A browser hides the status of a redirect: it is 0. */
+const isRedirect = (status: number) => status === 0 || (status >= 300 && status < 400)
+
 const messageOf = (status: number) =>
   status >= 500
     ? `The service answered with the status ${status}.`
-    : `The answer with the status ${status} does not come from this service. Check the base URL.`
+    : isRedirect(status)
+      ? "The base URL redirects to another address, which the client does not follow. Check the base URL."
+      : `The answer with the status ${status} does not come from this service. Check the base URL.`
 
 /** `requestId` is undefined when the connection failed before the answer's headers arrived. */
 export const connectionFailed = (cause: unknown, requestId?: string) =>

@@ -482,6 +482,18 @@ describe("the promise client when the service fails", () => {
     assert.instanceOf(error, UnexpectedAnswer)
   })
 
+  it("the promise client says that the base URL redirects, in a browser too", async () => {
+    // A browser's answer to a redirect that it does not follow has the status 0.
+    const hidden = Response.error()
+    for (const response of [new Response("", { status: 302 }), hidden]) {
+      const { client } = scripted([], { fetch: async () => response })
+      const error = await client.check(["a"]).catch((error: unknown) => error)
+      assert.instanceOf(error, UnexpectedAnswer)
+      assert.deepStrictEqual(error.status, response.status)
+      assert.match(error.message, /redirects to another address/)
+    }
+  })
+
   it("the promise client does not retry after a 500 which says that the request may have been charged, and the client's error contains the request id", async () => {
     const message = Envelope.undecidedChargeMessage("request-1")
     const { client } = scripted([refused(500, {}, message), good])
