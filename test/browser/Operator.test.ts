@@ -226,6 +226,41 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
   )
 
   it.scopedLive(
+    "at a zoom of 400 %, nothing is wider than the window, and a refusal is in sight",
+    () =>
+      Effect.gen(function* () {
+        const { account, accounts, keys, url } = yield* start({ adminToken })
+        yield* accounts.create(AccountName.make("n".repeat(60)))
+        yield* keys.issue({ account, label: "l".repeat(200) })
+        const { act, examine } = yield* visit(url, "/console#operator", {
+          viewport: { width: 320, height: 256 },
+        })
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) => page.getByText("New key").click())
+        yield* act((page) => page.getByRole("button", { name: "Create" }).last().click())
+        yield* act((page) => page.locator(".notice:focus").waitFor())
+        assert.isAtMost(yield* act(widthOf), 320)
+        const label = yield* act((page) => page.getByText("l".repeat(200)).first().boundingBox())
+        assert.isAtMost(label?.width ?? Infinity, 400)
+        yield* act((page) => page.getByLabel("Credits").last().fill("-9000"))
+        yield* act((page) => page.getByLabel("Note").fill("more than there is"))
+        yield* act((page) => page.getByRole("button", { name: "Correct" }).click())
+        const refusal = (page: Page) => page.getByRole("alert").getByRole("paragraph")
+        yield* act((page) => refusal(page).waitFor())
+        const place = yield* act((page) => refusal(page).boundingBox())
+        assert.isAtLeast(place?.y ?? -1, 0)
+        yield* examine("refusal")
+        yield* act((page) => page.getByRole("button", { name: /^n+$/ }).click())
+        yield* act((page) => page.locator("h2:focus", { hasText: "nnn" }).waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Suspend" }).click())
+        assert.isAtMost(yield* act(widthOf), 320)
+        yield* examine("long name")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a grant is made once, also when its answer is lost or its result cannot be read",
     () =>
       Effect.gen(function* () {

@@ -143,7 +143,9 @@ const Statement = ({ entries }: { readonly entries: ReadonlyArray<Entry> }) => (
           <td>{kind}</td>
           <td class="num">{number(amount)}</td>
           <td class="num">{number(balanceAfter)}</td>
-          <td>{requestId ?? note}</td>
+          <td>
+            <div class="words">{requestId ?? note}</div>
+          </td>
         </tr>
       ))}
     </Table>

@@ -34,7 +34,9 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
               <code>{key.start}…</code>
               {key.state !== "active" && <span class="badge">{key.state}</span>}
             </th>
-            <td>{key.label}</td>
+            <td>
+              <div class="words">{key.label}</div>
+            </td>
             <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
             <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
             <td>{key.scopes.join(", ")}</td>
