@@ -13,12 +13,12 @@ interface Props {
 
 /** A button that asks before it acts. */
 export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
-  const isAsking = useSignal(false)
+  const isAsking = useSignal<boolean | undefined>(undefined)
   const answer = () => {
     isAsking.value = false
     onAct()
   }
-  return isAsking.value ? (
+  return isAsking.value === true ? (
     <span class="ask" role="group" aria-label={question ?? act}>
       {question !== undefined && <span class="hint">{question}</span>}
       <button
@@ -43,6 +43,7 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
     <button
       type="button"
       class="small quiet"
+      ref={isAsking.value === false ? focus : null}
       disabled={isDisabled}
       onClick={() => (isAsking.value = true)}
     >
@@ -52,5 +53,5 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
   )
 }
 
-/** Moves the focus to the button Cancel, because the button that had the focus has disappeared. */
+/** Moves the focus to the button that takes the place of the one that had the focus. */
 const focus = (button: HTMLButtonElement | null) => button?.focus()

@@ -148,6 +148,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
         yield* act((page) => page.getByRole("button", { name: "Suspend" }).dblclick())
         yield* act((page) => page.getByRole("button", { name: "Suspend beta" }).waitFor())
         yield* act((page) => page.getByRole("button", { name: "Cancel" }).click())
+        yield* act((page) => page.locator("button:focus", { hasText: "Suspend" }).waitFor())
         yield* suspend
         yield* act((page) => page.getByRole("button", { name: "Resume" }).click())
         yield* act((page) => page.getByRole("button", { name: "Suspend" }).waitFor())
