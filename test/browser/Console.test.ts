@@ -787,6 +787,30 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "at a zoom of 200 %, a long file name stays inside the window, and a long column name leaves room",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* service()
+        const { act } = yield* visit(url, "/console", { viewport: { width: 640, height: 400 } })
+        yield* act((page) => useKey(page, key))
+        yield* act((page) =>
+          page.getByLabel("Choose a file").setInputFiles({
+            name: `${"n".repeat(196)}.csv`,
+            mimeType: "text/csv",
+            buffer: Buffer.from(`url,${"note ".repeat(40)}\na.com,one\nb.com,two\n`),
+          }),
+        )
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 2 addresses"))
+        const width = act((page) => page.evaluate<number>("document.documentElement.scrollWidth"))
+        assert.isAtMost(yield* width, 640)
+        const header = yield* act((page) => page.locator(".table thead").boundingBox())
+        assert.isAtMost(header?.height ?? Infinity, 100)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console keeps its runs after a reload, and continues an unfinished run without paying twice",
     () =>
       Effect.gen(function* () {
