@@ -26,6 +26,8 @@ export const bundleClient = async (dist: string) => {
     format: "esm",
     target: "es2022",
     minify: true,
+    // Node prints the line that threw an error which nobody catches.
+    lineLimit: 160,
     // An error that is printed shows the name of its class.
     keepNames: true,
     define,

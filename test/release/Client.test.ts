@@ -152,6 +152,22 @@ describe("the packed client", () => {
   )
 
   it.scopedLive(
+    "an error of the packed promise client that nobody catches prints little code",
+    () =>
+      Effect.gen(function* () {
+        const { project } = yield* installing
+        const code = `import { AuthorityMetrics } from "authority-metrics-client"
+AuthorityMetrics({ baseUrl: "wrong", apiKey: "" })`
+        writeFileSync(join(project, "uncaught.mjs"), code)
+        const run = promisify(execFile)(process.execPath, ["uncaught.mjs"], { cwd: project })
+        const error = yield* Effect.promise(() => run.catch((error: unknown) => error))
+        const { stderr } = Object(error)
+        assert.include(stderr, 'InvalidBaseUrl: The base URL "wrong" is not valid')
+        assert.isBelow(stderr.length, 2000)
+      }),
+  )
+
+  it.scopedLive(
     "the type declarations of the packed promise client compile in a project without Effect",
     () =>
       Effect.gen(function* () {
