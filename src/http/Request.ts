@@ -22,9 +22,10 @@ export class Request extends IncomingMessage {
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
-  /** True when the body cannot arrive together with its headers: Node reads at most 64 KiB at once. */
-  get isLarge(): boolean {
-    return Number(this.headers["content-length"]) > 64 * 1024
+  /** True unless the whole body can arrive with its headers: Node reads at most 64 KiB at once. */
+  get mayBeLarge(): boolean {
+    const { "content-length": length, "transfer-encoding": encoding } = this.headers
+    return encoding !== undefined || Number(length) > 64 * 1024
   }
 
   get isWhole(): boolean {

@@ -102,9 +102,9 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
       else if (!takeShortcut(call)) run(call)
     }
     // A body that arrived together with its headers is complete only in the next turn of the
-    // event loop, so wait for that turn. Large bodies take turns, as `inTurn` says.
+    // event loop, so wait for that turn. Others take turns, as `inTurn` says.
     const onRequest = (request: Request, response: ServerResponse) => {
-      if (request.isLarge) {
+      if (request.mayBeLarge) {
         request.readInTurn()
         inTurn(() => answer(request, response))
       } else if (request.hasBody) setImmediate(answer, request, response)
