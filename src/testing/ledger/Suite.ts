@@ -17,8 +17,9 @@ export interface LedgerSuiteOptions<R> {
   /** How long the ledger keeps a hold that is neither settled nor released: at least 30 seconds. */
   readonly lease: Duration.DurationInput
   /**
-   * Lets time pass for the ledger: `TestClock.adjust` for a ledger that reads Effect's clock. The
-   * ledger may end holds and forget answers in that time, without a call of `expire`.
+   * Lets time pass for the ledger: `TestClock.adjust`, with Effect's `TestContext`, for a ledger that
+   * reads Effect's clock. The ledger may end holds and forget answers in that time, without a call
+   * of `expire`.
    */
   readonly elapse: (time: Duration.DurationInput) => Effect.Effect<unknown, unknown, R>
   /** Makes an account without credits that no other test uses. */
