@@ -797,15 +797,25 @@ describe.skipIf(isMissing)("the console", () => {
           page.getByLabel("Choose a file").setInputFiles({
             name: `${"n".repeat(196)}.csv`,
             mimeType: "text/csv",
-            buffer: Buffer.from(`url,${"note ".repeat(40)}\na.com,one\nb.com,two\n`),
+            buffer: Buffer.from(
+              [`url,${"note ".repeat(40)}`, ...sites(30).map((site) => `${site},one`)].join("\n"),
+            ),
           }),
         )
         yield* act(start)
-        yield* act((page) => heading(page, "Done: 2 addresses"))
+        yield* act((page) => heading(page, "Done: 30 addresses"))
         const width = act((page) => page.evaluate<number>("document.documentElement.scrollWidth"))
         assert.isAtMost(yield* width, 640)
         const header = yield* act((page) => page.locator(".table thead").boundingBox())
         assert.isAtMost(header?.height ?? Infinity, 100)
+        // With the keyboard, upwards: what has the focus is below the header.
+        yield* act((page) => page.locator(".table tbody a").last().focus())
+        for (let i = 0; i < 40; i++) {
+          yield* act((page) => page.keyboard.press("Shift+Tab"))
+          const focused = yield* act((page) => page.locator(":focus").boundingBox())
+          const head = yield* act((page) => page.locator(".table thead th").first().boundingBox())
+          assert.isAtLeast(focused?.y ?? -1, (head?.y ?? 0) + (head?.height ?? 0))
+        }
       }),
     timeout,
   )
