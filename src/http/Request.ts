@@ -22,7 +22,7 @@ export class Request extends IncomingMessage {
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
-  /** True unless the whole body can arrive with its headers: Node reads at most 64 KiB at once. */
+  /** True unless the body has at most 64 KiB for certain: Node reads no more at once. */
   get mayBeLarge(): boolean {
     const { "content-length": length, "transfer-encoding": encoding } = this.headers
     return encoding !== undefined || Number(length) > 64 * 1024
