@@ -8,9 +8,14 @@ import { act, change, isBusy, newKeys, type Opened, refresh } from "./OperatorSt
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
 
+/** Browsers need a second to draw thousands of rows, after each act. */
+const firstKeys = 100
+
 /** The keys of an account, with budgets and what each spent lately. */
 export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opened: Opened }) => {
   const changed = useSignal<Key | undefined>(undefined)
+  const isWhole = useSignal(false)
+  const shown = isWhole.value ? keys : keys.slice(0, firstKeys)
   return (
     <>
       <h3>Keys</h3>
@@ -28,7 +33,7 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
         ]}
         numbers={["Spent in 7 days"]}
       >
-        {keys.map((key) => (
+        {shown.map((key) => (
           <tr key={key.id}>
             <th scope="row">
               <code>{key.start}…</code>
@@ -48,6 +53,11 @@ export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opene
           </tr>
         ))}
       </Table>
+      {shown.length < keys.length && (
+        <button type="button" class="quiet" onClick={() => (isWhole.value = true)}>
+          Show all {number(keys.length)} keys
+        </button>
+      )}
       {changed.value !== undefined && (
         <ChangeKey
           key={changed.value.id}
