@@ -102,7 +102,7 @@ export const collect = <A, E>(
     // Refusals and chunks take turns, so that other requests do not wait for many of them.
     const refuse = (refusal: Refusal) => {
       giveBack(stop())
-      request.readInTurn()
+      request.waitForTurn()
       inTurn(() => resume(Effect.fail(refusal)))
     }
     const onData = (chunk: Buffer) => {

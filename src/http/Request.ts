@@ -5,6 +5,7 @@ import { inTurn } from "./inTurn.ts"
 export class Request extends IncomingMessage {
   private arrived: Buffer | undefined
   private waitsForTurn = false
+  private readonly bytesBefore = this.socket.bytesRead
 
   /** The whole body. Undefined until all of it has arrived, and when `content-length` is absent. */
   get body(): Buffer | undefined {
@@ -25,19 +26,24 @@ export class Request extends IncomingMessage {
   /** True unless the body has at most 64 KiB for certain: Node reads no more at once. */
   get mayBeLarge(): boolean {
     const { "content-length": length, "transfer-encoding": encoding } = this.headers
-    return encoding !== undefined || Number(length) > 64 * 1024
+    return encoding !== undefined || Number(length) > maxRead
   }
 
   get isWhole(): boolean {
     return this.complete || !this.hasBody
   }
 
+  /** Waits for a turn, as `waitForTurn` says, when more has arrived than one read. */
+  readInTurn(): void {
+    if (this.socket.bytesRead - this.bytesBefore > maxRead) this.waitForTurn()
+  }
+
   /**
    * Reads no more from the connection until it has a turn of the event loop, so that other requests
-   * do not wait for many bodies. At most 64 KiB are read in each turn. `pause` would not do: Node
-   * keeps up to 64 KiB of a paused body, and a chunk of one byte takes hundreds of bytes of memory.
+   * do not wait for many bodies. `pause` would not do: Node keeps up to 64 KiB of a paused body, and
+   * a chunk of one byte takes hundreds of bytes of memory.
    */
-  readInTurn(): void {
+  waitForTurn(): void {
     if (this.waitsForTurn) return
     this.waitsForTurn = true
     this.socket.pause()
@@ -52,3 +58,6 @@ export class Request extends IncomingMessage {
     if (!this.waitsForTurn) super._read(size)
   }
 }
+
+/** Node reads at most so many bytes of a connection at once. */
+const maxRead = 64 * 1024

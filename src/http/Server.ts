@@ -101,13 +101,15 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
       if (refusal !== undefined) Runner.answer(call, refusal)
       else if (!takeShortcut(call)) run(call)
     }
+    const answerInTurn = (request: Request, response: ServerResponse) => {
+      if (request.isWhole || !request.mayBeLarge) return answer(request, response)
+      request.waitForTurn()
+      inTurn(() => answer(request, response))
+    }
     // A body that arrived together with its headers is complete only in the next turn of the
-    // event loop, so wait for that turn. Others take turns, as `inTurn` says.
+    // event loop, so wait for that turn. Others that may be large take turns, as `inTurn` says.
     const onRequest = (request: Request, response: ServerResponse) => {
-      if (request.mayBeLarge) {
-        request.readInTurn()
-        inTurn(() => answer(request, response))
-      } else if (request.hasBody) setImmediate(answer, request, response)
+      if (request.hasBody) setImmediate(answerInTurn, request, response)
       else answer(request, response)
     }
     yield* Effect.acquireRelease(

@@ -1,14 +1,26 @@
 const waiting: Array<() => void> = []
+let isScheduled = false
+
+/** How many run in one turn: with one, clients that send small bodies in chunks got a third as much. */
+const actsPerTurn = 4
 
 /**
- * Runs `act` later, in a turn of the event loop of its own. What many clients can cause at one instant
- * is run so, because other requests would wait until all of it is done.
+ * Runs `act` later, in a turn of the event loop with few others. What many clients can cause at one
+ * instant is run so, because other requests would wait until all of it is done.
  */
 export const inTurn = (act: () => void): void => {
-  if (waiting.push(act) === 1) setImmediate(turn)
+  waiting.push(act)
+  schedule()
+}
+
+const schedule = () => {
+  if (isScheduled || waiting.length === 0) return
+  isScheduled = true
+  setImmediate(turn)
 }
 
 const turn = () => {
-  waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(turn)
+  isScheduled = false
+  for (const act of waiting.splice(0, actsPerTurn)) act()
+  schedule()
 }
