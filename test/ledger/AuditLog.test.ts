@@ -41,9 +41,9 @@ const problemsAfter = <R>(tamper: Effect.Effect<unknown, unknown, R>) =>
     const look = Effect.map(verify, ({ problems }) => {
       found = problems
     })
-    yield* tamper.pipe(
+    yield* Effect.zipRight(tamper, look).pipe(
       // A conflict must be a failure, after which the transaction starts again.
-      Effect.zipRight(Effect.catchAllDefect(look, Effect.fail)),
+      Effect.catchAllDefect(Effect.fail),
       Effect.zipRight(Effect.fail("roll back")),
       sql.withTransaction,
       Effect.flip,
