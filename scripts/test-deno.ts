@@ -26,8 +26,6 @@ const tests = [
   "a long unread body",
   // Deno parses all chunks of a body's first read before it hands on the first of them.
   "its small chunks are not kept in memory",
-  // Deno's server sends the answers of several turns at one instant.
-  "the answers to bodies of one instant begin in turns",
   // Deno's TLS gives other errors for an unusable key and for a refused client certificate.
   "the client certificate .* is refused with advice",
 ]

@@ -23,19 +23,19 @@ export class Request extends IncomingMessage {
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
-  /** True unless the body has at most 64 KiB for certain: Node reads no more at once. */
-  get mayBeLarge(): boolean {
-    const { "content-length": length, "transfer-encoding": encoding } = this.headers
-    return encoding !== undefined || Number(length) > maxRead
+  /** True when the body has more than one read's bytes. */
+  private get isLarge(): boolean {
+    const arrived = this.socket.bytesRead - this.bytesBefore
+    return Number(this.headers["content-length"]) > maxRead || arrived > maxRead
   }
 
   get isWhole(): boolean {
     return this.complete || !this.hasBody
   }
 
-  /** Waits for a turn, as `waitForTurn` says, when more has arrived than one read. */
+  /** Waits for a turn, as `waitForTurn` says, when the body is large. */
   readInTurn(): void {
-    if (this.socket.bytesRead - this.bytesBefore > maxRead) this.waitForTurn()
+    if (this.isLarge) this.waitForTurn()
   }
 
   /**

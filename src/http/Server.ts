@@ -12,7 +12,6 @@ import * as Call from "./Call.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
 import * as HeaderCheck from "./HeaderCheck.ts"
-import { inTurn } from "./inTurn.ts"
 import type { Request } from "./Request.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
@@ -101,15 +100,10 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
       if (refusal !== undefined) Runner.answer(call, refusal)
       else if (!takeShortcut(call)) run(call)
     }
-    const answerInTurn = (request: Request, response: ServerResponse) => {
-      if (request.isWhole || !request.mayBeLarge) return answer(request, response)
-      request.waitForTurn()
-      inTurn(() => answer(request, response))
-    }
     // A body that arrived together with its headers is complete only in the next turn of the
-    // event loop, so wait for that turn. Others that may be large take turns, as `inTurn` says.
+    // event loop, so wait for that turn.
     const onRequest = (request: Request, response: ServerResponse) => {
-      if (request.hasBody) setImmediate(answerInTurn, request, response)
+      if (request.hasBody) setImmediate(answer, request, response)
       else answer(request, response)
     }
     yield* Effect.acquireRelease(

@@ -1,7 +1,7 @@
 const waiting: Array<() => void> = []
 let isScheduled = false
 
-/** How many run in one turn: with one, clients that send small bodies in chunks got a third as much. */
+/** How many run in one turn: few, so that the turn is short. */
 const actsPerTurn = 4
 
 /**
