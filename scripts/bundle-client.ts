@@ -26,7 +26,7 @@ export const bundleClient = async (dist: string) => {
     format: "esm",
     target: "es2022",
     minify: true,
-    // Node prints the line that threw an error which nobody catches.
+    // Node prints the line of code that threw an uncaught error, so keep lines short.
     lineLimit: 160,
     // An error that is printed shows the name of its class.
     keepNames: true,

@@ -53,5 +53,5 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
   )
 }
 
-/** Moves the focus to the button that takes the place of the one that had the focus. */
-const focus = (button: HTMLButtonElement | null) => button?.focus()
+/** Moves the focus to an element when it appears. */
+export const focus = (element: HTMLElement | null) => element?.focus()

@@ -66,11 +66,12 @@ export const make = Effect.gen(function* () {
 
   return {
     /** Returns the pages that the owner has claimed now. */
-    take: (provider: string, pages: NonEmptyReadonlyArray<string>, leaseMs: number) =>
-      Effect.map(insert({ provider, keys: pages.map(pageKey), leaseMs }), (rows) => {
-        const claimed = new Set(rows.map(({ page }) => page))
-        return pages.filter((page) => claimed.has(pageKey(page)))
-      }),
+    take: (provider: string, pages: NonEmptyReadonlyArray<string>, leaseMs: number) => {
+      const pageOf = new Map(pages.map((page) => [pageKey(page), page]))
+      return Effect.map(insert({ provider, keys: [...pageOf.keys()], leaseMs }), (rows) =>
+        rows.flatMap(({ page }) => pageOf.get(page) ?? []),
+      )
+    },
 
     /** Ends the owner's claims of pages. */
     end: (pages: ReadonlyArray<Page>) => sql`

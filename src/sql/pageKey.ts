@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto"
 
 /**
- * Returns the key of a page in the database: its address, of which a long one ends in a hash. An
- * address has up to 9,000 characters, but PostgreSQL refuses an index entry above 2,700 bytes, and
- * SQLite keeps every long key twice, with a part of it in pages of its own.
+ * Returns the key of a page in the database: its address. A long address is cut, and its hash is
+ * added. An address has up to 9,000 characters, but PostgreSQL refuses index entries above 2,700
+ * bytes, and SQLite stores every key twice, a long one with overflow pages.
  */
 export const pageKey = (page: string): string =>
   page.length <= maxLength

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { counted } from "../../text/counted.ts"
-import { Ask } from "../Ask.tsx"
+import { Ask, focus } from "../Ask.tsx"
 import { number } from "../Texts.ts"
 import type { Entry, UsageRow } from "./AdminApi.ts"
 import { Field } from "./Field.tsx"
@@ -61,8 +61,6 @@ const Secret = ({ secret }: { readonly secret: string }) => (
     </button>
   </div>
 )
-
-const focus = (element: HTMLElement | null) => element?.focus()
 
 const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }) => {
   const { isSuspended, name } = props

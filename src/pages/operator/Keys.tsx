@@ -4,7 +4,7 @@ import { Ask } from "../Ask.tsx"
 import { number } from "../Texts.ts"
 import type { Budget, Key } from "./AdminApi.ts"
 import { Field } from "./Field.tsx"
-import { act, change, isBusy, newKeys, type Opened, refresh } from "./OperatorState.ts"
+import { act, change, isBusy, type Opened, refresh, showKey } from "./OperatorState.ts"
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
 
@@ -82,7 +82,7 @@ const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
   const rotate = () =>
     act(async (api) => {
       const { account, key } = await api.rotate(id)
-      if (key !== null) newKeys.value = [{ key, account }, ...newKeys.value]
+      showKey(account, key)
       await refresh(api)
     })
   return (
@@ -173,7 +173,7 @@ const NewKey = ({ account }: { readonly account: string }) => {
     void act(async (api) => {
       const wanted = { ...Object.fromEntries(given), scopes: scopeSets[terms.scopes.value] }
       const { key } = await api.createKey(account, wanted)
-      if (key !== null) newKeys.value = [{ key, account }, ...newKeys.value]
+      showKey(account, key)
       await refresh(api)
     })
   }

@@ -25,8 +25,13 @@ export const purchases = signal<Api.Report>({ rows: [], reconciliations: [] })
 /** The vendors whose count the operator asked for in vain. */
 export const unread = signal<ReadonlyArray<Api.Reading>>([])
 export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
-/** The secrets of new keys, each of which is shown until the operator has copied it. */
+/** The secrets of new keys. Each is shown until the operator has copied it. */
 export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
+
+/** Shows the secret of a new key; null when the service does not repeat it. */
+export const showKey = (account: string, key: string | null) => {
+  if (key !== null) newKeys.value = [{ key, account }, ...newKeys.value]
+}
 
 const dayMs = 86_400_000
 
