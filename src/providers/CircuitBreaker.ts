@@ -74,7 +74,7 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
 
   const askForRenewal = Effect.flatMap(vendor.renewalMs, (renewal) =>
     Effect.map(MonotonicClock.now, (now) => {
-      if (Option.isSome(renewal)) state.renewsAt(now + renewal.value)
+      if (Option.isSome(renewal)) state.renewsAt(now + Math.min(renewal.value, longestPeriodMs))
     }),
   )
 
@@ -201,7 +201,7 @@ class State {
     if (error.reason === "Exhausted") {
       this.isExhausted = true
       this.exhaustion = isUnsent ? "its ceiling is reached" : "its quota is used up"
-      this.nextTrialAt = now + (pauseMs > 0 ? pauseMs : exhaustedMs)
+      this.nextTrialAt = now + (pauseMs > 0 ? Math.min(pauseMs, longestPeriodMs) : exhaustedMs)
       return true
     }
     if (isUnsent) return false
@@ -222,3 +222,6 @@ const pauseOf = ({ retryAfter }: ProviderError) => Duration.toMillis(retryAfter 
 
 /** How long an exhausted provider is not asked when nobody says when its quota is renewed. */
 const exhaustedMs = 600_000
+
+/** The longest time without a trial call. Otherwise, a wrong date could block a vendor for years. */
+export const longestPeriodMs = Duration.toMillis("32 days")

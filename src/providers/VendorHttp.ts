@@ -22,6 +22,7 @@ import { printable } from "../text/printable.ts"
 import * as AnswerChanges from "./AnswerChanges.ts"
 import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
+import { longestPeriodMs } from "./CircuitBreaker.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
@@ -284,7 +285,7 @@ const responseOf = ({
 // Upper limits for `Retry-After`, the second one for a used-up quota. Otherwise, a wrong date could
 // block the vendor for years.
 const longestPause = Duration.millis(longestPauseMs)
-const longestPeriod = Duration.days(32)
+const longestPeriod = Duration.millis(longestPeriodMs)
 
 const explain = ({ json, status }: VendorResponse): string => {
   const words = wordsOf(Option.getOrUndefined(json)) ?? (isRedirect(status) ? "a redirect" : "")
