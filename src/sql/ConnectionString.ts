@@ -62,13 +62,16 @@ export const parse = (
   environment: Environment = process.env,
 ): Either.Either<ConnectionString, InvalidConnectionString> =>
   Either.gen(function* () {
-    const [base, given] = yield* split(text, environment)
+    const [base, path, given] = yield* split(text, environment)
     yield* checkParameters(given)
     const config = yield* Either.try({
-      try: () =>
-        toClientConfig(
+      try: () => ({
+        ...toClientConfig(
           parseUrl(`${base}?${new URLSearchParams([...given])}`, { useLibpqCompat: true }),
         ),
+        // The library leaves characters such as %2F and %3F encoded.
+        database: decodeURIComponent(path),
+      }),
       // The library's other errors may show parts of the password.
       catch: (error) =>
         new InvalidConnectionString({
@@ -115,12 +118,14 @@ const expected =
   "expected postgres://USER:PASSWORD@HOST:PORT/DATABASE; percent-encode special characters (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
 /**
- * Returns the part before the parameters, and the parameters. Refuses a text with a raw `@`, `/`,
- * `?` or `#` in the password, whose rest would be taken for a host, a database or a parameter.
+ * Returns the part before the parameters, its path, and the parameters. Refuses a text with a raw
+ * `@`, `/`, `?` or `#` in the password, whose rest would be taken for a host, a database or a
+ * parameter.
  */
 const split = (text: string, environment: Environment) => {
-  const [, base, hosts, query] =
-    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(?:\/[^/?#@]*)?)(?:\?([^#@]*))?$/.exec(text) ?? []
+  const [, base, hosts, path = "", query] =
+    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(?:\/([^/?#@]*))?)(?:\?([^#@]*))?$/.exec(text) ??
+    []
   if (base === undefined || /\s|%(?![\da-f]{2})/i.test(text)) return refuse(expected)
   const given = new Map([
     ...sslParameters.flatMap((name) => {
@@ -134,7 +139,7 @@ const split = (text: string, environment: Environment) => {
     ? refuse(
         "expected one host, not a list of hosts; put PgBouncer, HAProxy or a virtual address in front of several servers",
       )
-    : Either.right([base, given] as const)
+    : Either.right([base, path, given] as const)
 }
 
 const checkParameters = (given: ReadonlyMap<string, string>) => {

@@ -39,6 +39,7 @@ describe("a connection string", () => {
     ["postgres://u@%2Frun%2Fpg:7/d", { host: "/run/pg", port: 7 }],
     ["postgres://u@[::1]:7/d", { host: "::1", port: 7 }],
     ["postgres://%C3%BC%40x@h/d%20b", { user: "ü@x", database: "d b" }],
+    ["postgres://u@h/a%2Fb%3F%25c%2540", { database: "a/b?%c%40" }],
     ["postgres://h/d?user=u", { user: "u" }],
     ["postgres://u@h/d?connect_timeout=3", { connectionTimeoutMillis: 3000 }],
     ["postgres://u@h/d?application_name=a%20b", { application_name: "a b" }],
