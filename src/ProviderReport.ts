@@ -86,11 +86,14 @@ export class ProviderReport extends Context.Tag("authority/ProviderReport")<
   {
     /** Fails with StoreTimeout at the Deadline. */
     readonly report: (question: Question) => Effect.Effect<Report, StoreTimeout>
-    /** Asks the vendors for their counts, stores these, and compares them with the former ones. */
+    /**
+     * Asks the vendors for their counts, stores these, and compares them with the former ones. Fails
+     * with StoreTimeout at the Deadline, before it asks a vendor.
+     */
     readonly reconcile: (
       vendors: ReadonlyArray<Vendor>,
       options?: { readonly isDaily: boolean },
-    ) => Effect.Effect<ReadonlyArray<Reading>>
+    ) => Effect.Effect<ReadonlyArray<Reading>, StoreTimeout>
     /** Returns the vendors without a reading on this UTC day. */
     readonly unread: (vendors: ReadonlyArray<Vendor>) => Effect.Effect<ReadonlyArray<Vendor>>
   }
@@ -128,7 +131,7 @@ export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.eff
     const read = Effect.fnUntraced(function* (vendor: Vendor, isDaily: boolean) {
       const { provider } = vendor
       const since = (yield* Clock.currentTimeMillis) - inFlightMs
-      const before = yield* totals(provider, since)
+      const before = yield* inTime(totals(provider, since))
       const said = yield* Effect.either(statusInTime(vendor))
       if (Either.isLeft(said)) return without(provider, "failed", said.left.message)
       const { quota } = said.right

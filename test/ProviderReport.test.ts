@@ -235,6 +235,19 @@ describe("the comparison with the vendors' counts", () => {
     }).pipe(Effect.provide(program)),
   )
 
+  it.live("a store that does not answer by the deadline is a StoreTimeout", () =>
+    Effect.gen(function* () {
+      const silent = Layer.effect(
+        Purchases,
+        Effect.map(Purchases, (purchases) => ({ ...purchases, totals: () => Effect.never })),
+      ).pipe(Layer.provide(MemoryPurchases.layer))
+      const error = yield* within(20)(Effect.flip(reconcile("moz", {}))).pipe(
+        Effect.provide(Layer.provide(ProviderReport.layer, Layer.merge(ledger, silent))),
+      )
+      assert.strictEqual(error._tag, "StoreTimeout")
+    }),
+  )
+
   it.effect("a vendor is unread until somebody has read its count on this UTC day", () =>
     Effect.gen(function* () {
       const { unread } = yield* ProviderReport.ProviderReport

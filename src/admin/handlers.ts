@@ -280,7 +280,10 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
         ),
       )
       .handle("reconcile", () =>
-        Effect.map(Effect.flatMap(circuits, reconcile), (readings) => answer({ readings })),
+        Effect.flatMap(circuits, reconcile).pipe(
+          Effect.map((readings) => answer({ readings })),
+          Effect.catchTag("StoreTimeout", refuseUnavailable),
+        ),
       )
   }),
 ).pipe(Layer.provide(ProviderReport.layer))
