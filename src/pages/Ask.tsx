@@ -7,7 +7,7 @@ interface Props {
   readonly question?: string
   /** The name of the button that acts. */
   readonly act: string
-  readonly isDisabled: boolean | ReadonlySignal<boolean>
+  readonly isDisabled?: ReadonlySignal<boolean>
   readonly onAct: () => void
 }
 
@@ -32,9 +32,9 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
       <button
         type="button"
         class="small danger"
-        disabled={isDisabled}
+        aria-disabled={isDisabled}
         // The second click of a double click on the first button answers nothing.
-        onClick={({ detail }) => detail < 2 && answer()}
+        onClick={({ detail }) => detail < 2 && isDisabled?.value !== true && answer()}
       >
         {act}
       </button>
@@ -44,8 +44,8 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: Props) => {
       type="button"
       class="small quiet"
       ref={isAsking.value === false ? focus : null}
-      disabled={isDisabled}
-      onClick={() => (isAsking.value = true)}
+      aria-disabled={isDisabled}
+      onClick={() => (isAsking.value = isDisabled?.value !== true)}
     >
       {name}
       {of !== undefined && <span class="unseen"> {of}</span>}

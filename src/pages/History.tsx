@@ -1,3 +1,4 @@
+import { computed } from "@preact/signals"
 import { counted } from "../text/counted.ts"
 import { Ask } from "./Ask.tsx"
 import { activeRun, deleteAll, deleteRun, history, openRun, shown } from "./ConsoleState.ts"
@@ -6,6 +7,8 @@ import { addresses, number } from "./Texts.ts"
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
 const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
+
+const isRunning = computed(() => activeRun.value !== undefined)
 
 export const History = () =>
   history.value.length === 0 ? null : (
@@ -17,7 +20,7 @@ export const History = () =>
             name="Delete all"
             question="Delete all results?"
             act="Delete permanently"
-            isDisabled={activeRun.value !== undefined}
+            isDisabled={isRunning}
             onAct={() => void deleteAll()}
           />
         )}
@@ -49,7 +52,6 @@ const Entry = ({ summary }: { readonly summary: Summary }) => (
         of={`the run of ${when(new Date(summary.startedAt))}, ${summary.name} ${addresses(summary.total)}`}
         question="Delete these results?"
         act="Delete permanently"
-        isDisabled={false}
         onAct={() => void deleteRun(summary.id)}
       />
     )}

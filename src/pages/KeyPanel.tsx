@@ -125,7 +125,7 @@ const Account = ({ entered }: { readonly entered: string }) => (
     <div class="actions">
       <button
         type="button"
-        disabled={isAskingForCredits.value}
+        aria-disabled={isAskingForCredits.value}
         onClick={() => void refreshCredits()}
       >
         Refresh

@@ -182,7 +182,7 @@ const Start = () => {
   const isDone = isChecked(list.value)
   return (
     <>
-      <button type="submit" class={isDone ? "" : "primary"} disabled={isActive}>
+      <button type="submit" class={isDone ? "" : "primary"} aria-disabled={isActive}>
         {isActive
           ? "A run is in progress"
           : length.value === 0
@@ -191,7 +191,13 @@ const Start = () => {
               ? "Checked"
               : `Check ${addresses(length.value)}`}
       </button>
-      <button type="submit" id={costId} class="quiet" disabled={isActive || length.value === 0}>
+      <button
+        type="submit"
+        id={costId}
+        class="quiet"
+        aria-disabled={isActive}
+        disabled={length.value === 0}
+      >
         What does it cost?
       </button>
       <label class="limit">

@@ -54,7 +54,7 @@ const factsOf = (plan: Plan): ReadonlyArray<readonly [name: string, text: string
 /** Asks the user before the run pays. */
 export const Asking = (question: Question) => (
   <div class="notice" role="group" aria-label="Before anything is paid">
-    <p role="status">
+    <p role="alert">
       {question.plan.maxCredits === 0
         ? ""
         : `This start costs ${atMost(question.plan.maxCredits)}. `}

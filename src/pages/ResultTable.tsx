@@ -30,7 +30,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
   const last = Math.max(0, Math.ceil(lines.value.length / pageLength) - 1)
   const current = Math.min(page.value, last)
   const turnTo = (number: number) => {
-    page.value = number
+    page.value = Math.max(0, Math.min(number, last))
     title.current?.scrollIntoView()
   }
   return (
@@ -159,7 +159,7 @@ const Line = ({
   return (
     <tr class={isInside ? "inside" : ""}>
       <td class="place">{number(place)}</td>
-      <td class="url" title={url}>
+      <td class="url" role="rowheader" title={url}>
         <Url url={url} />
         <span class="icons">
           {reason !== "INVALID_URL" && <LinkOut url={url} />}
@@ -209,7 +209,7 @@ const Domain = ({
     <>
       <tr class="domain">
         <td class="place" />
-        <td class="url">
+        <td class="url" role="rowheader">
           <button
             type="button"
             aria-expanded={isOpen.value}
@@ -402,7 +402,7 @@ const Ranges = ({ filter }: Pick<Props, "filter">) => {
         <button
           type="button"
           class="quiet"
-          disabled={!TableView.hasRanges(filter.value)}
+          aria-disabled={!TableView.hasRanges(filter.value)}
           onClick={() => (filter.value = { ...filter.value, ranges: TableView.everything.ranges })}
         >
           Clear ranges
@@ -469,20 +469,20 @@ const Pages = ({
   readonly turnTo: (page: number) => void
 }) => (
   <nav class="pages" aria-label="Pages of the results">
-    <button type="button" disabled={current === 0} onClick={() => turnTo(0)}>
+    <button type="button" aria-disabled={current === 0} onClick={() => turnTo(0)}>
       First
     </button>
-    <button type="button" disabled={current === 0} onClick={() => turnTo(current - 1)}>
+    <button type="button" aria-disabled={current === 0} onClick={() => turnTo(current - 1)}>
       Previous
     </button>
     <span>
       {number(current * pageLength + 1)}–{number(Math.min(total, (current + 1) * pageLength))} of{" "}
       {number(total)}
     </span>
-    <button type="button" disabled={current === last} onClick={() => turnTo(current + 1)}>
+    <button type="button" aria-disabled={current === last} onClick={() => turnTo(current + 1)}>
       Next
     </button>
-    <button type="button" disabled={current === last} onClick={() => turnTo(last)}>
+    <button type="button" aria-disabled={current === last} onClick={() => turnTo(last)}>
       Last
     </button>
   </nav>

@@ -3,6 +3,7 @@ import { signal } from "@preact/signals"
 import { render } from "preact"
 import { Console } from "./Console.tsx"
 import { Header } from "./Header.tsx"
+import { keepFocus } from "./keepFocus.ts"
 import { Operator } from "./operator/Operator.tsx"
 
 const hasAdministration = document.documentElement.dataset["administration"] !== undefined
@@ -21,3 +22,4 @@ const Page = () => (
 
 const place = document.getElementById("console")
 if (place !== null) render(<Page />, place)
+keepFocus()

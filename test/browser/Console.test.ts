@@ -989,6 +989,51 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "the keyboard keeps its place when what it pressed waits or disappears",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* service()
+        const { act } = yield* visit(url, "/console")
+        const hasFocus = (element: string, text: string) =>
+          act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor())
+        const press = (name: string | RegExp) =>
+          act((page) => page.getByRole("button", { name }).first().press("Enter"))
+        yield* act((page) => useKey(page, key))
+        yield* press("Refresh")
+        yield* hasFocus("[aria-disabled=false]", "Refresh")
+        yield* act((page) => paste(page, sites(120)))
+        const { open: goOn } = yield* act((page) => gate(page, 1))
+        yield* press("Check 120 addresses")
+        yield* hasFocus("[aria-disabled=true]", "A run is in progress")
+        goOn()
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        yield* hasFocus("[aria-disabled=false]", "Checked")
+        // The addresses name the rows of the table.
+        yield* act((page) => page.getByRole("rowheader", { name: "site-0.com" }).waitFor())
+
+        yield* press("Next")
+        yield* act((page) => page.getByText("101–120 of 120").waitFor())
+        yield* press("Next")
+        yield* hasFocus("[aria-disabled=true]", "Next")
+        yield* act((page) => page.getByText("101–120 of 120").waitFor())
+        yield* act((page) => page.getByLabel("Filter by address").fill("nothing"))
+        yield* press("Show all")
+        yield* hasFocus("h2", "Results")
+        yield* press("Check again")
+        yield* act((page) => page.getByText("760 credits available").waitFor())
+        yield* hasFocus("h2", "Done: 120 addresses")
+        yield* press("What does it cost?")
+        yield* act((page) => page.getByRole("alert").getByText("have their answers").waitFor())
+        yield* press("Delete the run of")
+        yield* press("Delete permanently")
+        yield* hasFocus("h2", "Runs")
+        yield* press("Use another key")
+        yield* hasFocus("h2", "Key")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console keeps the chosen light or dark theme after a reload, and the guide has the same theme",
     () =>
       Effect.gen(function* () {

@@ -368,6 +368,67 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
   )
 
   it.scopedLive(
+    "the keyboard keeps its place when a button waits for a call or disappears",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start({ adminToken, credits: 1000 })
+        const { act } = yield* visit(url, "/console#operator")
+        const hasFocus = (element: string, text: string) =>
+          act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor())
+        const press = (name: string | RegExp) =>
+          act((page) => page.getByRole("button", { name }).first().press("Enter"))
+        yield* act((page) => page.getByLabel("Token").fill(adminToken))
+        yield* act((page) => page.getByLabel("Token").press("Enter"))
+        yield* hasFocus("h2", "Accounts")
+
+        let goOn = () => {}
+        const held = new Promise<void>((resolve) => (goOn = resolve))
+        yield* act((page) => page.route("**/audit?*", (route) => held.then(() => route.continue())))
+        yield* press("Refresh")
+        yield* act((page) => page.locator(":focus[aria-disabled=true]").waitFor())
+        yield* act((page) => page.keyboard.press("Tab"))
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* hasFocus("[aria-disabled=true]", "Sign out")
+        goOn()
+        yield* hasFocus("[aria-disabled=false]", "Sign out")
+
+        yield* press("acme")
+        yield* hasFocus("h2", "acme")
+        yield* press("Suspend")
+        yield* press("Suspend acme")
+        yield* act((page) => page.getByRole("button", { name: "Resume" }).waitFor())
+        yield* hasFocus("h2", "acme")
+        yield* press(/^Revoke/)
+        yield* press(/^Revoke am_.*now$/)
+        yield* act((page) => page.getByText("revoked", { exact: true }).waitFor())
+        yield* hasFocus("h2", "acme")
+        yield* press("Sign out")
+        yield* hasFocus("h2", "Administration")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a refused form shows what is wrong with each field",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* start({ adminToken })
+        const { act } = yield* visit(url, "/console#operator")
+        yield* act((page) => signIn(page, adminToken))
+        yield* act((page) => page.getByRole("button", { name: "acme" }).click())
+        yield* act((page) => page.getByText("New key").click())
+        yield* act((page) => page.getByLabel("Label", { exact: true }).fill("l".repeat(201)))
+        yield* act((page) => page.getByLabel("Budget", { exact: true }).fill("0/day"))
+        yield* act((page) => page.getByRole("button", { name: "Create" }).last().click())
+        const refusal = yield* act((page) =>
+          page.getByRole("alert").getByRole("paragraph").innerText(),
+        )
+        assert.match(refusal, /^label: .* 200 .*; budget: expected a budget such as 500\/day/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "an operator changes the label, the budget and the scopes of a key, on a phone",
     () =>
       Effect.gen(function* () {

@@ -30,7 +30,7 @@ export const AccountPanel = ({ opened }: { readonly opened: Opened }) => {
       {newKeys.value.map(
         ({ account, key }) => account === name && <Secret key={key} secret={key} />,
       )}
-      <dl class="facts">
+      <dl class="facts" aria-live="polite" aria-atomic="true">
         {Object.entries({ available, held, granted, charged }).map(([fact, credits]) => (
           <div key={fact}>
             <dt>{fact}</dt>
@@ -66,7 +66,7 @@ const Suspend = (props: { readonly name: string; readonly isSuspended: boolean }
   const { isSuspended, name } = props
   const suspend = (suspended: boolean) => void change((api) => api.suspend(name, suspended))
   return isSuspended ? (
-    <button type="button" disabled={isBusy.value} onClick={() => suspend(false)}>
+    <button type="button" aria-disabled={isBusy.value} onClick={() => suspend(false)}>
       Resume
     </button>
   ) : (
@@ -97,7 +97,7 @@ const Credits = ({ name }: { readonly name: string }) => {
     <form class="fields" onSubmit={(event) => void submit(event)}>
       <Field name="Credits" value={amount} isNumber isRequired />
       <Field name="Note" value={note} isRequired={isCorrection} />
-      <button type="submit" disabled={isBusy.value}>
+      <button type="submit" aria-disabled={isBusy.value}>
         {isCorrection ? "Correct" : "Grant"}
       </button>
       <p class="hint">A negative number takes a wrong grant back. It needs a note.</p>

@@ -126,7 +126,15 @@ const AuditLine = v.object({
 })
 export type AuditLine = v.InferOutput<typeof AuditLine>
 
-const Failure = v.object({ message: v.string() })
+const Issue = v.object({ path: v.array(v.string()), message: v.string() })
+const Failure = v.object({
+  message: v.string(),
+  error: v.optional(v.object({ issues: v.array(Issue) })),
+})
+
+/** The text of a refusal: of a form, what is wrong with each field. */
+const textOf = ({ error, message }: v.InferOutput<typeof Failure>) =>
+  error?.issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ") ?? message
 
 /** The limit of a call, for a service that hangs: the operator cannot sign out during a call. */
 const timeoutMs = 60_000
@@ -166,7 +174,7 @@ const caller =
       const failure = v.safeParse(Failure, json)
       throw new Refused(
         failure.success
-          ? failure.output.message
+          ? textOf(failure.output)
           : `The service answered ${response.status}.${hint}`,
         response.status,
       )

@@ -150,7 +150,7 @@ const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
       onSubmit={(event) => void submit(event)}
     >
       <Terms terms={terms} />
-      <button type="submit" disabled={isBusy.value}>
+      <button type="submit" aria-disabled={isBusy.value}>
         Save {start}…
       </button>
       <button type="button" class="small quiet" onClick={props.onEnd}>
@@ -183,7 +183,7 @@ const NewKey = ({ account }: { readonly account: string }) => {
       <form class="fields" onSubmit={submit}>
         <Terms terms={terms} />
         <Field name="Expires in" value={expiresIn} hint="90d" pattern="\d+(ms|s|m|h|d)" />
-        <button type="submit" disabled={isBusy.value}>
+        <button type="submit" aria-disabled={isBusy.value}>
           Create
         </button>
       </form>

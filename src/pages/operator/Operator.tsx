@@ -60,7 +60,12 @@ const SignIn = () => {
           value={token.value}
           onInput={(event) => (token.value = event.currentTarget.value)}
         />
-        <button type="submit" class="primary" disabled={isBusy.value || token.value === ""}>
+        <button
+          type="submit"
+          class="primary"
+          aria-disabled={isBusy.value}
+          disabled={token.value === ""}
+        >
           Sign in
         </button>
         <p class="hint">
@@ -75,10 +80,15 @@ const SignIn = () => {
 const Desk = () => (
   <>
     <div class="line">
-      <button type="button" disabled={isBusy.value} onClick={() => void act(refresh)}>
+      <button type="button" aria-disabled={isBusy.value} onClick={() => void act(refresh)}>
         Refresh
       </button>
-      <button type="button" class="quiet" disabled={isBusy.value} onClick={signOut}>
+      <button
+        type="button"
+        class="quiet"
+        aria-disabled={isBusy.value}
+        onClick={() => void act(async () => signOut())}
+      >
         Sign out
       </button>
       <p class="hint">Times and days are in UTC.</p>
@@ -114,15 +124,18 @@ const Accounts = () => {
           value={search.value}
           onInput={(event) => (search.value = event.currentTarget.value)}
         />
-        <button type="submit" disabled={isBusy.value}>
+        <button type="submit" aria-disabled={isBusy.value}>
           Search
         </button>
       </form>
-      {rows.length === 0 ? (
-        <p class="hint">{isBusy.value ? "One moment, please." : "No account was found."}</p>
-      ) : (
-        <AccountTable rows={rows} />
-      )}
+      <p class="hint" role="status">
+        {rows.length > 0
+          ? counted(rows.length, "account")
+          : isBusy.value
+            ? "One moment, please."
+            : "No account was found."}
+      </p>
+      {rows.length > 0 && <AccountTable rows={rows} />}
       {rows.length === maxRows && (
         <p class="hint">These are the newest {number(maxRows)} accounts. Search for older ones.</p>
       )}
@@ -136,7 +149,12 @@ const AccountTable = ({ rows }: { readonly rows: ReadonlyArray<Account> }) => (
     {rows.map(({ available, charged, held, id, name, suspended }) => (
       <tr key={id} aria-current={opened.value?.account.id === id}>
         <th scope="row">
-          <button type="button" class="quiet" disabled={isBusy} onClick={() => void open(name)}>
+          <button
+            type="button"
+            class="quiet"
+            aria-disabled={isBusy}
+            onClick={() => void open(name)}
+          >
             {name}
           </button>
           {suspended && <span class="badge">suspended</span>}
@@ -169,7 +187,7 @@ const NewAccount = () => {
       <form class="fields" onSubmit={(event) => void submit(event)}>
         <Field name="Name" value={name} isRequired />
         <Field name="Credits" value={credits} isNumber isRequired min={0} />
-        <button type="submit" disabled={isBusy.value}>
+        <button type="submit" aria-disabled={isBusy.value}>
           Create
         </button>
       </form>
@@ -239,7 +257,12 @@ const AuditLog = () => (
       ))}
     </Table>
     {(audit.value.at(-1)?.sequence ?? 1) > 1 && (
-      <button type="button" class="quiet" disabled={isBusy.value} onClick={() => void moreAudit()}>
+      <button
+        type="button"
+        class="quiet"
+        aria-disabled={isBusy.value}
+        onClick={() => void moreAudit()}
+      >
         Older lines
       </button>
     )}

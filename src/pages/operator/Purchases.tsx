@@ -10,7 +10,7 @@ export const Purchases = () => (
   <section class="card" aria-labelledby="purchases-title">
     <div class="line">
       <h2 id="purchases-title">Purchases</h2>
-      <button type="button" disabled={isBusy.value} onClick={() => void reconcile()}>
+      <button type="button" aria-disabled={isBusy.value} onClick={() => void reconcile()}>
         Compare with vendors
       </button>
     </div>

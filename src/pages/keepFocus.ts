@@ -1,0 +1,22 @@
+/**
+ * Moves the focus to the title of the section when the focused control disappears. Otherwise the
+ * browser forgets the place of the user's keyboard or screen reader.
+ */
+export const keepFocus = () => {
+  let focused: Element | null = null
+  let titleId = ""
+  const remember = () => {
+    focused = document.activeElement
+    titleId = focused?.closest("section")?.getAttribute("aria-labelledby") ?? ""
+  }
+  addEventListener("focusin", remember)
+  // Before the click removes the control. A click beside all controls gives the focus up.
+  addEventListener("click", remember, true)
+  new MutationObserver(() => {
+    if (focused?.isConnected !== false || document.activeElement !== document.body) return
+    const title = document.getElementById(titleId) ?? document.querySelector<HTMLElement>("main h2")
+    if (title === null) return
+    title.tabIndex = -1
+    title.focus({ preventScroll: true })
+  }).observe(document.body, { childList: true, subtree: true })
+}
