@@ -69,7 +69,7 @@ const bench = (account: AccountId) =>
         const hold = newHold(account, 1)
         return Effect.zipRight(
           apart(ledger.open(hold)),
-          apart(ledger.settle(hold, { amount: credits(i % 2), urls: 1 })),
+          apart(ledger.settle(hold, { amount: credits(i % 2), urls: i % 2 })),
         )
       }
     const alone = rate(baselinePairs / 2, pairWith(oneByOne.withPermits(1)))
