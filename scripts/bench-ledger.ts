@@ -13,7 +13,7 @@
  */
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
@@ -33,6 +33,7 @@ import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, figures, newHold, problemsOf } from "./support/ledger.ts"
 import * as Postgres from "./support/Postgres.ts"
+import { slowFsync } from "./support/slowFsync.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -142,38 +143,12 @@ const benches: Record<string, () => Promise<void>> = {
   },
 }
 
-const slowDisk = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <time.h>
-static int slowly(const char *name, int fd) {
-  int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
-  struct timespec ms = {0, 1000000};
-  nanosleep(&ms, 0);
-  return real(fd);
-}
-int fsync(int fd) { return slowly("fsync", fd); }
-int fdatasync(int fd) { return slowly("fdatasync", fd); }
-`
-
-/**
- * Runs this program again with a preloaded library that makes each fsync 1 ms slower. Returns the
- * exit code of that run.
- */
+/** Runs this program again, on a disk whose fsyncs are slower. Returns the exit code of that run. */
 const onSlowDisk = (folder: string) => {
-  const [source, library] = [join(folder, "slow.c"), join(folder, "slow.so")]
-  writeFileSync(source, slowDisk)
-  const compiled = spawnSync("cc", ["-shared", "-fPIC", "-o", library, source, "-ldl"])
-  if (compiled.status !== 0) {
-    console.error(`--slow-disk needs a C compiler, as \`cc\`: ${compiled.error ?? compiled.stderr}`)
-    return 1
-  }
   const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
+  const env = { ...process.env, ...slowFsync(folder) }
   console.log("Each fsync takes 1 ms longer.")
-  return spawnSync(process.execPath, rest, {
-    stdio: "inherit",
-    env: { ...process.env, LD_PRELOAD: library },
-  }).status
+  return spawnSync(process.execPath, rest, { stdio: "inherit", env }).status
 }
 
 if (options["slow-disk"]) {

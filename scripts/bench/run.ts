@@ -41,6 +41,7 @@ import {
   subfolder,
 } from "./servers.ts"
 import { type Memory, type Result, table } from "./table.ts"
+import { slowFsync } from "../support/slowFsync.ts"
 
 const { values } = parseArgs({
   options: {
@@ -86,7 +87,7 @@ interface Helpers {
 
 /** Starts the service and the server that it is compared with. */
 const startContenders = async (group: Group, helpers: Helpers): Promise<ReadonlyArray<Server>> => {
-  const env = group.hasSlowDisk === true ? { LD_PRELOAD: slowFsync } : {}
+  const env = group.hasSlowDisk === true ? slowDisk : {}
   const program = join(dist, "authority.cjs")
   const service = async (name: string, program: string, isOnPostgres: boolean) => {
     const cwd = subfolder(helpers.folder, name)
@@ -252,8 +253,7 @@ const about = {
 }
 
 const bench = newFolder()
-const slowFsync = join(bench, "slow-fsync.so")
-execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
+const slowDisk = slowFsync(bench)
 const results: Array<Result> = []
 for (const group of groups) {
   try {

@@ -13,7 +13,6 @@
  * Needs Linux, wrk, a C compiler and a build.
  */
 import assert from "node:assert/strict"
-import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as Schema from "effect/Schema"
@@ -33,6 +32,7 @@ import {
   stopAll,
   subfolder,
 } from "./servers.ts"
+import { slowFsync } from "../support/slowFsync.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -45,7 +45,6 @@ const warmUpSeconds = options.postgres ? 3 : 8
 const program = join(dist, "authority.cjs")
 const folder = newFolder()
 const file = join(folder, "requests.txt")
-const slowFsync = join(folder, "slow-fsync.so")
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
@@ -203,7 +202,6 @@ const decodeSizes = Schema.decodeUnknownSync(
   Schema.Tuple(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int)),
 )
 
-execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
 const vendor = await start("the vendor", folder, [script("vendor.ts")])
 try {
   console.log(
@@ -212,7 +210,7 @@ try {
   console.log("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
   for (const [disk, env] of [
     ["own", {}],
-    ["+1 ms", { LD_PRELOAD: slowFsync }],
+    ["+1 ms", slowFsync(folder)],
   ] as const) {
     await (options.postgres ? onPostgres(disk, env) : onSqlite(disk, env))
   }
