@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
+import { postBatch } from "./support/postBatch.ts"
 
 export interface Round {
   /** The addresses of the replicas at present. Successive requests go to them in turn. */
@@ -124,22 +125,14 @@ const ask = async (
   round: Round,
   { host, index, isNamed, onAnswer }: Request,
 ): Promise<Attempts> => {
-  const init = {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "x-api-key": round.apiKey,
-      ...(isNamed && { "idempotency-key": `"${randomUUID()}"` }),
-    },
-    body: JSON.stringify({ urls: [host] }),
-  }
+  const key = isNamed ? randomUUID() : undefined
   const attempts: Array<Attempt> = []
   const end = performance.now() + patienceMs
   for (;;) {
     const urls = round.urls()
     // Four successive requests are of all kinds, and go to the same replica.
     const url = urls[(Math.floor(index / 4) + attempts.length) % urls.length] ?? ""
-    const attempt = await post(url, init)
+    const attempt = await answered(postBatch(url, round.apiKey, [host], key))
     attempts.push(attempt)
     onAnswer()
     const { isLost, limit, status } = attempt
@@ -149,11 +142,11 @@ const ask = async (
   }
 }
 
-const post = async (url: string, init: RequestInit): Promise<Attempt> => {
+const answered = async (sent: Promise<Response>): Promise<Attempt> => {
   const sentAt = performance.now()
   const nothing = { sentAt, credits: 0, limit: undefined, waitMs: undefined }
   try {
-    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, init)
+    const response = await sent
     const text = await response.text()
     const { headers, status } = response
     assert([200, 402, 409, 429, 500, 502, 503, 504].includes(status), `${status}: ${text}`)

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import type * as FakeVendor from "./support/FakeVendor.ts"
+import { postBatch } from "./support/postBatch.ts"
 
 export const hostsOfRound = 40
 const requestsToEach = 400
@@ -118,14 +119,9 @@ export const runRound = async ({
 
 const ask = async (url: string, apiKey: string, urls: ReadonlyArray<string>) => {
   const sentAt = performance.now()
-  const init = {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": apiKey },
-    body: JSON.stringify({ urls }),
-  }
   let isWhole = false
   try {
-    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, init)
+    const response = await postBatch(url, apiKey, urls)
     const body = await response.json()
     isWhole = response.status === 200 && decodeBatch(body).data.successUrls.length === urls.length
   } catch {

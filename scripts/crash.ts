@@ -20,6 +20,7 @@ import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as Postgres from "./support/Postgres.ts"
 import { type Program, programOn } from "./program.ts"
+import { postBatch } from "./support/postBatch.ts"
 
 export interface Options {
   readonly rounds: number
@@ -125,15 +126,7 @@ const crashOn = async (
   let [cachedWithoutKey, keyedOrNew] = [0, 0]
 
   const send = async (url: string, { key, urls }: Request) => {
-    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        "x-api-key": apiKey,
-        ...(key === undefined ? {} : { "idempotency-key": `"${key}"` }),
-      },
-      body: JSON.stringify({ urls }),
-    })
+    const response = await postBatch(url, apiKey, urls, key)
     const text = await response.text()
     assert.equal(response.status, 200, text)
     const { creditsUsed } = decodeBatch(JSON.parse(text)).quota

@@ -31,13 +31,13 @@ import * as Schema from "effect/Schema"
 import { PCGRandom } from "effect/Utils"
 import { Accounts } from "../src/Account.ts"
 import { BatchResponse } from "../src/contract/Api.ts"
-import { batchPath } from "../src/contract/Wire.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import * as Fake from "../src/providers/Fake.ts"
 import * as Service from "../src/server/Service.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import { programOn } from "./program.ts"
 import { statement } from "./support/ledger.ts"
+import { postBatch } from "./support/postBatch.ts"
 
 const clients = 8
 const loadMs = 2500
@@ -66,15 +66,7 @@ const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
 const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ granted: Schema.Int }))
 
 const send = async (url: string, apiKey: string, { key, urls }: Batch) => {
-  const response = await fetch(url + batchPath, {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "x-api-key": apiKey,
-      ...(key !== undefined && { "idempotency-key": `"${key}"` }),
-    },
-    body: JSON.stringify({ urls }),
-  })
+  const response = await postBatch(url, apiKey, urls, key)
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
 

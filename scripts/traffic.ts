@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
+import { postBatch } from "./support/postBatch.ts"
 
 export interface Options {
   /** The addresses of the replicas. Successive requests go to the replicas in turn. */
@@ -57,21 +58,13 @@ const ask = async (
 ): Promise<Outcome> => {
   const host = index % 4 < 2 ? `site-${index % 40}` : `new-${randomUUID()}`
   const key = index % 2 === 0 ? randomUUID() : undefined
-  const init = {
-    method: "POST",
-    headers: {
-      "content-type": "application/json",
-      "x-api-key": apiKey,
-      ...(key === undefined ? {} : { "idempotency-key": `"${key}"` }),
-    },
-    body: JSON.stringify({ urls: [`${host}.example.com`] }),
-  }
   const statuses: Array<number> = []
   const requestIds: Array<string> = []
   const sentAt = performance.now()
   for (;;) {
     const attempt = index + statuses.length
-    const answer = await post(urls[attempt % urls.length] ?? "", init)
+    const url = urls[attempt % urls.length] ?? ""
+    const answer = await answered(postBatch(url, apiKey, [`${host}.example.com`], key))
     statuses.push(answer.status)
     if (answer.requestId !== null) requestIds.push(answer.requestId)
     const waitMs = answer.waitMs ?? (key === undefined ? undefined : 1000)
@@ -86,9 +79,9 @@ const ask = async (
   }
 }
 
-const post = async (url: string, init: RequestInit) => {
+const answered = async (sent: Promise<Response>) => {
   try {
-    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, init)
+    const response = await sent
     const text = await response.text()
     const { headers, status } = response
     const after = headers.get("retry-after")

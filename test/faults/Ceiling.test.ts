@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import { postBatch } from "../../scripts/support/postBatch.ts"
 import { Purchases } from "../../src/Purchases.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import * as SqlPurchases from "../../src/sql/Purchases.ts"
@@ -41,13 +42,9 @@ const buyAll = (vendorUrl: string, { hasFaults }: { readonly hasFaults: boolean 
       Promise.all(
         Array.from({ length: 60 }, async (_, i) => {
           const urls = Array.from({ length: 1 + (i % 4) }, () => `n${hosts++}.example.com`)
-          await fetch(`${replicas[i % 2]?.url}/v1/metrics/da-pa/batch`, {
-            method: "POST",
-            headers: { "content-type": "application/json", "x-api-key": key },
-            body: JSON.stringify({ urls }),
-            // A replica that is killed does not answer.
-          }).then(
+          await postBatch(replicas[i % 2]?.url ?? "", key, urls).then(
             (answer) => answer.text(),
+            // A replica that is killed does not answer.
             () => "",
           )
         }),
