@@ -6,19 +6,15 @@
  * the requests go to another service. The script reads its `used` and `remaining` in `GET /v1/key`.
  */
 import assert from "node:assert/strict"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
 import { type Figures, type Round, runRound } from "./budget-round.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import type * as FakeVendor from "./support/FakeVendor.ts"
 import * as Postgres from "./support/Postgres.ts"
+import { withVendor } from "./support/withVendor.ts"
 import { type Program, programOn } from "./program.ts"
 
 const credits = 200
@@ -32,32 +28,28 @@ const vendorFault: FakeVendor.Fault = {
 }
 
 /** Tests the program itself: `rounds` rounds, each with a new key. */
-const testProgram = async (rounds: number, isSqlite: boolean) => {
-  const folder = mkdtempSync(join(tmpdir(), "authority-budgets-"))
-  const scope = Effect.runSync(Scope.make())
-  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
-  vendor.always(vendorFault)
-  const server = isSqlite ? undefined : await Postgres.start({ durable: true })
-  const databaseUrl =
-    server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
-  const program = programOn({
-    cwd: folder,
-    settings: { AUTHORITY_DATABASE_URL: databaseUrl, ...FakeMoz.settings(vendor.url) },
-  })
-  try {
-    await program.verb("account", "create", account, "--credits", "100000000")
-    const replicas = await Promise.all([program.serve(), ...(isSqlite ? [] : [program.serve()])])
+const testProgram = (rounds: number, isSqlite: boolean) =>
+  withVendor("budgets", async (vendor, folder) => {
+    vendor.always(vendorFault)
+    const server = isSqlite ? undefined : await Postgres.start({ durable: true })
+    const databaseUrl =
+      server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
+    const program = programOn({
+      cwd: folder,
+      settings: { AUTHORITY_DATABASE_URL: databaseUrl, ...FakeMoz.settings(vendor.url) },
+    })
     try {
-      return await runRounds(program, replicas, rounds)
+      await program.verb("account", "create", account, "--credits", "100000000")
+      const replicas = await Promise.all([program.serve(), ...(isSqlite ? [] : [program.serve()])])
+      try {
+        return await runRounds(program, replicas, rounds)
+      } finally {
+        await Promise.all(replicas.map(({ kill }) => kill()))
+      }
     } finally {
-      await Promise.all(replicas.map(({ kill }) => kill()))
+      await server?.destroy()
     }
-  } finally {
-    await server?.destroy()
-    await Effect.runPromise(Scope.close(scope, Exit.void))
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 type Replica = Awaited<ReturnType<Program["serve"]>>
 

@@ -6,17 +6,11 @@
  *
  *     npm run claims [-- --rounds 100] [-- --kill]
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Scope from "effect/Scope"
 import * as Round from "./claim-round.ts"
 import { programOn } from "./program.ts"
-import * as FakeMoz from "./support/FakeMoz.ts"
 import * as Postgres from "./support/Postgres.ts"
+import { withVendor } from "./support/withVendor.ts"
 
 const { values } = parseArgs({
   options: {
@@ -25,24 +19,6 @@ const { values } = parseArgs({
   },
 })
 const isKill = values.kill
-
-const folder = mkdtempSync(join(tmpdir(), "authority-claims-"))
-const scope = Effect.runSync(Scope.make())
-const server = await Postgres.start({ durable: false })
-const vendor = Round.watched(await Effect.runPromise(Scope.extend(FakeMoz.make, scope)))
-const programs = [0, 1].map((index) =>
-  programOn({
-    cwd: folder,
-    settings: {
-      AUTHORITY_DATABASE_URL: `${server.url}/postgres`,
-      // A killed process delays the other one by this time and two seconds.
-      ...(isKill && { AUTHORITY_PROVIDER_TIMEOUT: "3s" }),
-      ...Round.settingsOf(vendor, index),
-    },
-  }),
-)
-const [first, second] = programs
-if (first === undefined || second === undefined) throw new Error("there are two programs")
 
 /** Prints a round, and returns true when it is right. */
 const isRight = (round: number, figures: Round.Figures) => {
@@ -54,25 +30,41 @@ const isRight = (round: number, figures: Round.Figures) => {
   return rows >= Round.hostsOfRound && rows <= most && failed === 0 && slowestMs < 30_000
 }
 
-try {
-  const apiKey = await first.newKey("claims")
-  const one = await first.serve()
-  let other = await second.serve()
+await withVendor("claims", async (moz, folder) => {
+  const server = await Postgres.start({ durable: false })
+  const vendor = Round.watched(moz)
+  const programs = [0, 1].map((index) =>
+    programOn({
+      cwd: folder,
+      settings: {
+        AUTHORITY_DATABASE_URL: `${server.url}/postgres`,
+        // A killed process delays the other one by this time and two seconds.
+        ...(isKill && { AUTHORITY_PROVIDER_TIMEOUT: "3s" }),
+        ...Round.settingsOf(vendor, index),
+      },
+    }),
+  )
+  const [first, second] = programs
+  if (first === undefined || second === undefined) throw new Error("there are two programs")
+
   try {
-    let right = 0
-    const rounds = Number(values.rounds)
-    for (let round = 1; round <= rounds; round++) {
-      const figures = await Round.runRound({ vendor, apiKey, replicas: [one, other], isKill })
-      if (isRight(round, figures)) right++
-      if (isKill) other = await second.serve()
+    const apiKey = await first.newKey("claims")
+    const one = await first.serve()
+    let other = await second.serve()
+    try {
+      let right = 0
+      const rounds = Number(values.rounds)
+      for (let round = 1; round <= rounds; round++) {
+        const figures = await Round.runRound({ vendor, apiKey, replicas: [one, other], isKill })
+        if (isRight(round, figures)) right++
+        if (isKill) other = await second.serve()
+      }
+      console.log(`${right} of ${rounds} rounds were right.`)
+      if (right < rounds) process.exitCode = 1
+    } finally {
+      await Promise.all([one.kill(), other.kill()])
     }
-    console.log(`${right} of ${rounds} rounds were right.`)
-    if (right < rounds) process.exitCode = 1
   } finally {
-    await Promise.all([one.kill(), other.kill()])
+    await server.destroy()
   }
-} finally {
-  await server.destroy()
-  await Effect.runPromise(Scope.close(scope, Exit.void))
-  rmSync(folder, { recursive: true, force: true })
-}
+})

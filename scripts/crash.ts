@@ -7,20 +7,16 @@
  */
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
 import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as Postgres from "./support/Postgres.ts"
 import { type Program, programOn } from "./program.ts"
 import { postBatch } from "./support/postBatch.ts"
+import { withVendor } from "./support/withVendor.ts"
 
 export interface Options {
   readonly rounds: number
@@ -68,22 +64,18 @@ const requestTimeoutMs = 1000
 const returnMs = 20_000
 
 /** Runs the test. Throws when a charge is lost or doubled, or a hold is not released. */
-export const crash = async (options: Options): Promise<Outcome> => {
-  const folder = mkdtempSync(join(tmpdir(), "authority-crash-"))
-  const scope = Effect.runSync(Scope.make())
-  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
-  const server =
-    options.database === "postgres" ? await Postgres.start({ durable: true }) : undefined
-  try {
-    const databaseUrl =
-      server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
-    return await crashOn(databaseUrl, vendor.url, folder, options)
-  } finally {
-    await server?.destroy()
-    await Effect.runPromise(Scope.close(scope, Exit.void))
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+export const crash = (options: Options): Promise<Outcome> =>
+  withVendor("crash", async (vendor, folder) => {
+    const server =
+      options.database === "postgres" ? await Postgres.start({ durable: true }) : undefined
+    try {
+      const databaseUrl =
+        server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
+      return await crashOn(databaseUrl, vendor.url, folder, options)
+    } finally {
+      await server?.destroy()
+    }
+  })
 
 interface Request {
   readonly urls: ReadonlyArray<string>

@@ -9,9 +9,6 @@
  * service. Fails when an answered request is not charged, a request is charged twice, or the service
  * is gone for more than a minute.
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
@@ -22,6 +19,7 @@ import * as FakeMoz from "./support/FakeMoz.ts"
 import * as Patroni from "./support/Patroni.ts"
 import * as Proxy from "./support/Proxy.ts"
 import * as Standby from "./support/Standby.ts"
+import { withVendor } from "./support/withVendor.ts"
 import { type Program, programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
 
@@ -85,14 +83,11 @@ export const failover = async ({ seconds }: Options): Promise<Outcome> => {
 }
 
 /** Runs two replicas of the service on this database, with a fake vendor. */
-const withReplicas = async <A>(
+const withReplicas = <A>(
   databaseUrl: string,
   use: (program: Program, urls: ReadonlyArray<string>) => Promise<A>,
-): Promise<A> => {
-  const folder = mkdtempSync(join(tmpdir(), "authority-failover-"))
-  const scope = Effect.runSync(Scope.make())
-  try {
-    const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
+): Promise<A> =>
+  withVendor("failover", async (vendor, folder) => {
     const program = programOn({
       cwd: folder,
       settings: {
@@ -109,11 +104,7 @@ const withReplicas = async <A>(
     } finally {
       await Promise.all(replicas.map(({ kill }) => kill()))
     }
-  } finally {
-    await Effect.runPromise(Scope.close(scope, Exit.void))
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+  })
 
 /** Returns the times of the successful answers, the earliest first. */
 const successesOf = (outcomes: ReadonlyArray<Traffic.Outcome>) =>

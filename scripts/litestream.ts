@@ -6,16 +6,13 @@
  * be lost. Installs Litestream from the npm package `@flydotio/litestream` into a temporary folder.
  */
 import { execFile } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs, promisify } from "node:util"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Scope from "effect/Scope"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as ServerProcess from "./support/ServerProcess.ts"
+import { withVendor } from "./support/withVendor.ts"
 import { type Program, programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
 
@@ -113,11 +110,8 @@ const runRound = async (program: Program, place: Place, account: string, isClean
 }
 
 const { values } = parseArgs({ options: { rounds: { type: "string", default: "3" } } })
-const folder = mkdtempSync(join(tmpdir(), "authority-litestream-"))
-const scope = Effect.runSync(Scope.make())
-try {
+await withVendor("litestream", async (vendor, folder) => {
   const place = await install(folder)
-  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
   const program = programOn({
     cwd: folder,
     settings: {
@@ -132,7 +126,4 @@ try {
     console.log(`round ${round}:`, JSON.stringify(figures))
     if (!isGood) process.exitCode = 1
   }
-} finally {
-  await Effect.runPromise(Scope.close(scope, Exit.void))
-  rmSync(folder, { recursive: true, force: true })
-}
+})
