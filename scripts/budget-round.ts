@@ -6,8 +6,7 @@ import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
-import { postBatch } from "./support/postBatch.ts"
+import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 export interface Round {
   /** The addresses of the replicas at present. Successive requests go to them in turn. */
@@ -156,7 +155,7 @@ const answered = async (sent: Promise<Response>): Promise<Attempt> => {
       ...nothing,
       answeredAt: performance.now(),
       status,
-      credits: status === 200 ? decodeBatch(JSON.parse(text)).quota.creditsUsed : 0,
+      credits: status === 200 ? decodeBatch(text).quota.creditsUsed : 0,
       ...(status === 402 && { limit: after === null ? "spent" : "held" }),
       waitMs: after === null ? undefined : Number(after) * 1000,
       isLost: status === 500,
@@ -171,8 +170,6 @@ const answered = async (sent: Promise<Response>): Promise<Attempt> => {
 const isRefusedConnection = Schema.is(
   Schema.Struct({ cause: Schema.Struct({ code: Schema.Literal("ECONNREFUSED") }) }),
 )
-
-const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
 
 const creditsOf = (requests: ReadonlyArray<Attempts>) =>
   requests.flat().reduce((sum, { credits }) => sum + credits, 0)

@@ -6,10 +6,9 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import type * as FakeVendor from "./support/FakeVendor.ts"
-import { postBatch } from "./support/postBatch.ts"
+import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 export const hostsOfRound = 40
 const requestsToEach = 400
@@ -122,15 +121,13 @@ const ask = async (url: string, apiKey: string, urls: ReadonlyArray<string>) => 
   let isWhole = false
   try {
     const response = await postBatch(url, apiKey, urls)
-    const body = await response.json()
+    const body = await response.text()
     isWhole = response.status === 200 && decodeBatch(body).data.successUrls.length === urls.length
   } catch {
     // The replica was killed. `failed` counts the request if it was not.
   }
   return { isWhole, ms: performance.now() - sentAt }
 }
-
-const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
 
 /** A call that ended so shortly before the kill has perhaps not stored its figures. */
 const storeMs = 300

@@ -10,12 +10,10 @@ import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as Postgres from "./support/Postgres.ts"
 import { type Program, programOn } from "./program.ts"
-import { postBatch } from "./support/postBatch.ts"
+import { decodeBatch, postBatch } from "./support/postBatch.ts"
 import { withVendor } from "./support/withVendor.ts"
 
 export interface Options {
@@ -121,7 +119,7 @@ const crashOn = async (
     const response = await postBatch(url, apiKey, urls, key)
     const text = await response.text()
     assert.equal(response.status, 200, text)
-    const { creditsUsed } = decodeBatch(JSON.parse(text)).quota
+    const { creditsUsed } = decodeBatch(text).quota
     const isReplay = response.headers.get("idempotent-replayed") === "true"
     if (!isReplay) acknowledged.set(response.headers.get("x-request-id") ?? "", creditsUsed)
     return { isReplay, creditsUsed }
@@ -221,8 +219,6 @@ const crashOn = async (
     heldAtLast,
   }
 }
-
-const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
 
 const heldIsReturned = async (program: Program, withinMs: number) => {
   const end = performance.now() + withinMs

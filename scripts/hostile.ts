@@ -27,12 +27,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { Worker } from "node:worker_threads"
 import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
 import { maxBodyBytes } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { rssMb } from "./bench/measure.ts"
 import { heapFlags } from "./heap-flags.ts"
 import * as neighbours from "./neighbours.ts"
+import { decodeBatch } from "./support/postBatch.ts"
 import type { Report } from "./ordinary-client.ts"
 
 const { positionals, values } = parseArgs({
@@ -320,8 +320,6 @@ const freeWrites: Attack = {
   },
 }
 
-const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
-
 const deep = `{"id":${"[".repeat(200_000)}${"]".repeat(200_000)}}`
 
 const deepAnswers: Attack = {
@@ -334,7 +332,7 @@ const deepAnswers: Attack = {
           const urls = Array.from({ length: 10 }, () => `${randomUUID()}.com`)
           const { body, status } = await send(JSON.stringify({ urls }), { "x-api-key": apiKey })
           assert.equal(status, 200, body)
-          const { data } = decodeBatch(JSON.parse(body))
+          const { data } = decodeBatch(body)
           assert.deepEqual(
             data.failedUrls.map(({ reason }) => reason),
             urls.map(() => "PROVIDER_ERROR"),

@@ -8,13 +8,10 @@ import { once } from "node:events"
 import { Agent, request } from "node:http"
 import { type AddressInfo, connect, createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
-import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
 import { maxBodyBytes, maxUrlLength, maxUrls } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import type { Attack, Reply, World } from "./hostile.ts"
-
-const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
+import { decodeBatch } from "./support/postBatch.ts"
 
 const hosts = (name: string, count: number = maxUrls) =>
   Array.from({ length: count }, () => `${name}-${randomUUID()}.com`)

@@ -30,14 +30,13 @@ import * as Logger from "effect/Logger"
 import * as Schema from "effect/Schema"
 import { PCGRandom } from "effect/Utils"
 import { Accounts } from "../src/Account.ts"
-import { BatchResponse } from "../src/contract/Api.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import * as Fake from "../src/providers/Fake.ts"
 import * as Service from "../src/server/Service.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import { programOn } from "./program.ts"
 import { statement } from "./support/ledger.ts"
-import { postBatch } from "./support/postBatch.ts"
+import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 const clients = 8
 const loadMs = 2500
@@ -62,7 +61,6 @@ interface Batch {
   readonly key: string | undefined
 }
 
-const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
 const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ granted: Schema.Int }))
 
 const send = async (url: string, apiKey: string, { key, urls }: Batch) => {

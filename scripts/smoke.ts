@@ -14,9 +14,8 @@ import { tmpdir } from "node:os"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
-import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
 import * as CompanyProxy from "./support/CompanyProxy.ts"
+import { decodeBatch } from "./support/postBatch.ts"
 
 const words = process.argv.slice(2)
 const folder = mkdtempSync(join(tmpdir(), "authority-smoke-"))
@@ -78,7 +77,7 @@ try {
     signal: AbortSignal.timeout(10_000),
   })
   assert.equal(response.status, 200)
-  const { data, quota } = Schema.decodeUnknownSync(BatchResponse)(await response.json())
+  const { data, quota } = decodeBatch(await response.text())
   assert.deepEqual(
     data.successUrls.map(({ url }) => url),
     ["example.com"],

@@ -5,9 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
-import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/contract/Api.ts"
-import { postBatch } from "./support/postBatch.ts"
+import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 export interface Options {
   /** The addresses of the replicas. Successive requests go to the replicas in turn. */
@@ -89,7 +87,7 @@ const answered = async (sent: Promise<Response>) => {
       status,
       text,
       requestId: headers.get("x-request-id"),
-      creditsUsed: status === 200 ? decode(JSON.parse(text)).quota.creditsUsed : undefined,
+      creditsUsed: status === 200 ? decodeBatch(text).quota.creditsUsed : undefined,
       waitMs: after === null ? undefined : Number(after) * 1000,
     }
   } catch (error) {
@@ -102,8 +100,6 @@ const answered = async (sent: Promise<Response>) => {
     }
   }
 }
-
-const decode = Schema.decodeUnknownSync(BatchResponse)
 
 /** Numbers of requests by outcome, compared with the charges in the account's statement. */
 export interface Tally {

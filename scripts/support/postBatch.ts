@@ -1,3 +1,5 @@
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../../src/contract/Api.ts"
 import { batchPath } from "../../src/contract/Wire.ts"
 
 /** Sends a batch over HTTP, with an idempotency key if there is one. */
@@ -16,3 +18,6 @@ export const postBatch = (
     },
     body: JSON.stringify({ urls }),
   })
+
+/** Decodes the body of an answer with the status 200. */
+export const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
