@@ -17,6 +17,7 @@ import * as Composed from "../src/providers/Composed.ts"
 import { Target } from "../src/Target.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as FakeVendor from "./support/FakeVendor.ts"
+import { quantile } from "./support/quantile.ts"
 import { zipf } from "./support/zipf.ts"
 
 const checks = 100_000
@@ -31,14 +32,9 @@ const options: Composed.Options = {
   cache: { ttl: Duration.hours(24), capacity: 100_000 },
 }
 
-const percentile = (sorted: ReadonlyArray<number>, share: number) =>
-  (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(2)
-
 const print = (what: string, latencies: ReadonlyArray<number>) => {
-  const sorted = latencies.toSorted((a, b) => a - b)
-  console.log(
-    `${what}: ${sorted.length}, added p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`,
-  )
+  const at = (share: number) => `${quantile(latencies, share).toFixed(2)} ms`
+  console.log(`${what}: ${latencies.length}, added p50 ${at(0.5)}, p99 ${at(0.99)}`)
 }
 
 const bench = Effect.gen(function* () {

@@ -27,6 +27,7 @@ import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, newHold } from "./support/ledger.ts"
 import * as Postgres from "./support/Postgres.ts"
+import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -132,9 +133,6 @@ const turn = (account: AccountId) =>
     )
     return performance.now() - start
   })
-
-const median = (numbers: ReadonlyArray<number>) =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
 
 type Stores = Effect.Effect.Context<ReturnType<typeof prepare>>
 

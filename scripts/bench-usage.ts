@@ -26,6 +26,7 @@ import * as Sqlite from "../src/sql/Sqlite.ts"
 import { makeUsageProblems } from "../src/sql/usageQueries.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import * as Postgres from "./support/Postgres.ts"
+import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -80,9 +81,6 @@ const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.timed(effect),
     ([duration, value]) => [Duration.toMillis(duration), value] as const,
   )
-
-const median = (numbers: ReadonlyArray<number>) =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
 
 const measured = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

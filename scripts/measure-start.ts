@@ -13,6 +13,7 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { firstAnswer, kill } from "./support/first-answer.ts"
+import { median } from "./support/quantile.ts"
 
 const turns = 11
 const { values } = parseArgs({
@@ -61,13 +62,6 @@ const elapsedMs = (command: string, args: ReadonlyArray<string>) => {
   const { status } = spawnSync(command, args, { cwd: folder, env: {} })
   assert.equal(status, 0)
   return performance.now() - begin
-}
-
-const median = (numbers: ReadonlyArray<number>) => {
-  const sorted = numbers.toSorted((a, b) => a - b)
-  const middle = sorted[sorted.length >> 1]
-  assert(middle !== undefined)
-  return middle
 }
 
 const rounded = (ms: number) => `${ms.toFixed(0)} ms`

@@ -7,6 +7,7 @@ import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
 import { batchPath } from "../src/contract/Wire.ts"
+import { quantile } from "./support/quantile.ts"
 
 /** The client's measurements since its last report. */
 export interface Report {
@@ -45,9 +46,8 @@ const ask = () =>
   })
 
 parentPort?.on("message", () => {
-  const sorted = times.toSorted((a, b) => a - b)
-  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
-  const report: Report = { count: times.length, p50Ms: at(0.5), p99Ms: at(0.99), others }
+  const [p50Ms, p99Ms] = [quantile(times, 0.5), quantile(times, 0.99)]
+  const report: Report = { count: times.length, p50Ms, p99Ms, others }
   times = []
   others = []
   parentPort?.postMessage(report)

@@ -22,8 +22,9 @@ import { parseArgs } from "node:util"
 import { makeExecutable } from "../build-binary.ts"
 import { bundle, dist } from "../bundle.ts"
 import { firstAnswer, kill } from "../support/first-answer.ts"
+import { quantile } from "../support/quantile.ts"
 import { creditsPath } from "./requests.ts"
-import { load, quartile, rssUnderLoad, writeRequests } from "./measure.ts"
+import { load, rssUnderLoad, writeRequests } from "./measure.ts"
 import { matching } from "./workloads.ts"
 import {
   learn,
@@ -156,7 +157,7 @@ const measure = async (
       const options = { file, seconds: rssSeconds }
       const rssMb =
         rssSeconds === 0 ? Number.NaN : (await rssUnderLoad(server, options, rssSeconds / 2)).rssMb
-      figures.set(build, { cpuUs: quartile(cpuUs), rssMb })
+      figures.set(build, { cpuUs: quantile(cpuUs, 0.25), rssMb })
     }
     return figures
   } finally {
@@ -185,7 +186,7 @@ const measureStarts = async (): Promise<ReadonlyMap<Build, number>> => {
       elapsed.push(first.elapsedMs)
     }
   }
-  return new Map([...times].map(([build, elapsed]) => [build, quartile(elapsed)]))
+  return new Map([...times].map(([build, elapsed]) => [build, quantile(elapsed, 0.25)]))
 }
 
 const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`

@@ -30,6 +30,7 @@ import {
   stopAll,
   subfolder,
 } from "./servers.ts"
+import { quantile } from "../support/quantile.ts"
 import { zipf } from "../support/zipf.ts"
 
 const { values } = parseArgs({
@@ -88,9 +89,6 @@ const load = async (server: Server) => {
   return Promise.all(answers)
 }
 
-const percentile = (sorted: ReadonlyArray<number>, share: number) =>
-  sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN
-
 /** Measures a server with a vendor of its own. Returns a row of the table. */
 const measure = async (
   name: string,
@@ -103,18 +101,22 @@ const measure = async (
   const cpuBefore = cpuSeconds(server.pid)
   const answers = await load(server)
   const cpu = cpuSeconds(server.pid) - cpuBefore
-  const sorted = (some: ReadonlyArray<Answered>) =>
-    some.map(({ took }) => took).toSorted((a, b) => a - b)
-  const overVendor = (value: number) => `${value.toFixed(0)} ms, ${(value / ms).toFixed(2)} ×`
+  const overVendor = (some: ReadonlyArray<Answered>, share: number) => {
+    const value = quantile(
+      some.map(({ took }) => took),
+      share,
+    )
+    return `${value.toFixed(0)} ms, ${(value / ms).toFixed(2)} ×`
+  }
   const failed = answers.reduce((sum, { failedUrls }) => sum + failedUrls, 0)
   const count = (what: "asked" | "calls" | "hosts" | "refused") => counted(vendor, what)
   const calls = await count("calls")
   const cells = [
     name,
     Number.isFinite(most) ? `${most} calls at a time` : "any number of calls",
-    overVendor(percentile(sorted(answers), 0.5)),
-    overVendor(percentile(sorted(answers), 0.99)),
-    overVendor(percentile(sorted(answers.slice(rate)), 0.99)),
+    overVendor(answers, 0.5),
+    overVendor(answers, 0.99),
+    overVendor(answers.slice(rate), 0.99),
     ((await count("asked")) / (await count("hosts"))).toFixed(2),
     calls,
     `${((100 * (await count("refused"))) / calls).toFixed(1)} %`,

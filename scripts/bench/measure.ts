@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { promisify } from "node:util"
 import type { Request } from "./requests.ts"
 import { script, type Server } from "./servers.ts"
+import { median } from "../support/quantile.ts"
 
 const run = promisify(execFile)
 
@@ -154,12 +155,6 @@ export const rssUnderLoad = async (server: Server, options: Load, windowSeconds:
     clearInterval(timer)
   }
 }
-
-export const median = (numbers: ReadonlyArray<number>) =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
-
-export const quartile = (numbers: ReadonlyArray<number>) =>
-  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 4)] ?? Number.NaN
 
 export const medians = (rounds: ReadonlyArray<Omit<Measure, "requests">>) => ({
   perSecond: median(rounds.map(({ perSecond }) => perSecond)),

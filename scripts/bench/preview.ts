@@ -6,9 +6,10 @@
  */
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { load, median, writeRequests } from "./measure.ts"
+import { load, writeRequests } from "./measure.ts"
 import { batches, knownUrls } from "./requests.ts"
 import * as Servers from "./servers.ts"
+import { median } from "../support/quantile.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
 
 const { values } = parseArgs({

@@ -17,7 +17,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as Schema from "effect/Schema"
 import * as Pg from "pg"
-import { defaultConnections, load, median, medians, rssMb, writeRequests } from "./measure.ts"
+import { defaultConnections, load, medians, rssMb, writeRequests } from "./measure.ts"
 import { matching } from "./workloads.ts"
 import {
   dist,
@@ -32,6 +32,7 @@ import {
   stopAll,
   subfolder,
 } from "./servers.ts"
+import { median } from "../support/quantile.ts"
 import { slowFsync } from "../support/slowFsync.ts"
 
 const { values: options } = parseArgs({
