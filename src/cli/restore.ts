@@ -1,6 +1,7 @@
 /** Replaces the SQLite database with a verified copy of a backup. */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
+import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -43,6 +44,11 @@ const restore = ({ file, json }: { readonly file: string; readonly json: boolean
       return yield* new RestoreFailed({
         message: `${source} is the database itself; name a backup of it`,
       })
+    }
+    for (const folder of yield* SqliteRestore.leftBy(database)) {
+      yield* Console.error(
+        `${folder} is the copy of a restore that has not ended; delete it, unless that restore still runs`,
+      )
     }
     const { former, verified } = yield* SqliteRestore.restore(source, database, (copy) =>
       Effect.mapError(

@@ -6,6 +6,7 @@ import {
   existsSync,
   linkSync,
   mkdtempSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -38,7 +39,7 @@ export const restore = <A, E, R>(
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
       attempt(`the folder ${dirname(database)} cannot be written`, () =>
-        mkdtempSync(`${database}.restoring-`),
+        mkdtempSync(prefixOf(database)),
       ),
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
     )
@@ -61,6 +62,16 @@ export const restore = <A, E, R>(
       former: yield* attempt(`${database} cannot be replaced`, () => swap(copy, database)),
     }
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+
+const prefixOf = (database: string) => `${database}.restoring-`
+
+/** Returns the folders with the copies of restores that were killed, or that still run. */
+export const leftBy = (database: string): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.try(() => readdirSync(dirname(database))).pipe(
+    Effect.map((names) => names.map((name) => join(dirname(database), name))),
+    Effect.map((paths) => paths.filter((path) => path.startsWith(prefixOf(database)))),
+    Effect.orElseSucceed(() => []),
+  )
 
 /** Locks the file until the scope closes, and merges its WAL into it. */
 const lock = (filename: string) =>

@@ -155,10 +155,14 @@ describe("authority restore", () => {
       Effect.gen(function* () {
         const { atBackup, cwd } = yield* killed
         const database = join(cwd, "new.db")
+        // A killed restore has left its copy.
+        const left = `${database}.restoring-aB3xYz`
+        mkdirSync(left)
         // A WAL is left over from a deleted database.
         copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
         const { code, stderr, stdout } = yield* verb(cwd, ["restore", "copy.db"], on("new.db"))
-        assert.deepStrictEqual([code, stderr], [0, ""])
+        const named = `authority: ${left} is the copy of a restore that has not ended; delete it, unless that restore still runs\n`
+        assert.deepStrictEqual([code, stderr], [0, named])
         assert.include(
           stdout,
           `Restored ${database} from ${join(cwd, "copy.db")}; 1 account and 2 entries were verified.`,
