@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers"
 const figures = new Map([
   ["example.com", { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 }],
   ["example.org", { domainAuthority: 62, pageAuthority: 40 }],
+  ["wikipedia.org", { domainAuthority: 97, pageAuthority: 88 }],
 ])
 
 const resultOf = ({ domain, url }) =>

@@ -282,13 +282,15 @@ describe("the documents of the protocol", () => {
         const url = Schema.decodeUnknownSync(Schema.String)(line)
         const layer = Http.layer({ url, token: Redacted.make(token) })
         assert.deepStrictEqual(
-          yield* lookup({ layer }, "example.com", "example.net", "example.org"),
+          yield* lookup({ layer }, "example.com", "example.net", "example.org", "wikipedia.org"),
           [
             Outcome.Checked({
               metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
             }),
             providerFailed("the provider answered: no figures of example.net"),
             Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
+            // `authority provider status --live` asks for wikipedia.org.
+            Outcome.Checked({ metrics: { domainAuthority: 97, pageAuthority: 88 } }),
           ],
         )
         const stranger = Http.layer({ url, token: Redacted.make("another-token") })
