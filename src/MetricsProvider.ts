@@ -131,6 +131,8 @@ export interface Circuit {
   readonly openReason: string | undefined
   /** True when the circuit is open because the vendor's quota is used up. */
   readonly isExhausted?: boolean
+  /** True until the end of the pause that the vendor asked for, as far as this process knows. */
+  readonly isPaused?: boolean
   /** Absent for a vendor without a circuit breaker. */
   readonly calls?: Calls
   /** Asks the vendor for its state, free of charge. Absent when the vendor has no free call. */

@@ -11,10 +11,13 @@ export const paths = ["/health/live", "/health/ready"] as const
 
 // Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
 // every replica out of service, although cached figures and the chain's next provider still work.
-const stateOf = ({ isExhausted, openReason, provider }: Circuit) => [
-  provider,
-  openReason === undefined ? "closed" : `${isExhausted ? "exhausted" : "open"}: ${openReason}`,
-]
+const stateOf = ({ isExhausted, isPaused, openReason, provider }: Circuit) => {
+  const calls = isPaused === true ? "paused: the provider asked for a pause" : "closed"
+  return [
+    provider,
+    openReason === undefined ? calls : `${isExhausted ? "exhausted" : "open"}: ${openReason}`,
+  ]
+}
 
 const [working, done, listening] = ["working", "done", "listening"]
 

@@ -12,6 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Circuit, ProviderError } from "../MetricsProvider.ts"
+import { longestPauseMs } from "../Purchases.ts"
 import { type Blame, isRefusal } from "./Blame.ts"
 import type { Limit } from "./Limit.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -63,7 +64,7 @@ export interface CircuitBreaker {
     call: Effect.Effect<A, ProviderError>,
     targets: number,
   ) => Effect.Effect<A, ProviderError | CircuitOpen>
-  readonly state: Effect.Effect<Pick<Circuit, "openReason" | "isExhausted">>
+  readonly state: Effect.Effect<Pick<Circuit, "openReason" | "isExhausted" | "isPaused">>
 }
 
 /**
@@ -118,7 +119,8 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
     guard,
     state: Effect.map(MonotonicClock.now, (now) => {
       const openReason = state.openReason(now)
-      return { openReason, isExhausted: state.isExhausted && openReason !== undefined }
+      const isExhausted = state.isExhausted && openReason !== undefined
+      return { openReason, isExhausted, isPaused: now < state.pausedUntil }
     }),
   }
 }
@@ -126,6 +128,8 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
 /** Decides when calls may go through. All times are milliseconds of the monotonic clock. */
 class State {
   isExhausted = false
+  /** `Purchased` keeps the pause. */
+  pausedUntil = Number.NEGATIVE_INFINITY
   private exhaustion = ""
   private failures = 0
   private nextTrialAt = Number.NEGATIVE_INFINITY
@@ -194,10 +198,13 @@ class State {
   failed(error: ProviderError, targets: number, now: number, isTrial: boolean): boolean {
     const { blame, cooldown } = this.options
     const isUnsent = error.isUnsent === true
+    const pauseMs = pauseOf(error)
+    if (error.reason === "Throttled") {
+      this.pausedUntil = Math.max(this.pausedUntil, now + Math.min(pauseMs, longestPauseMs))
+    }
     if (isRefusal.has(error.reason) && !isUnsent) this.refusedAt.push(now)
     // A call that began before the provider was exhausted says nothing new.
     if (this.isExhausted && !isTrial) return false
-    const pauseMs = pauseOf(error)
     if (error.reason === "Exhausted") {
       this.isExhausted = true
       this.exhaustion = isUnsent ? "its ceiling is reached" : "its quota is used up"

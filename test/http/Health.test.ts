@@ -86,6 +86,19 @@ describe("/health/ready", () => {
       }),
   )
 
+  it.scopedLive("/health/ready reports the pause that a vendor has asked for, until its end", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { check, send } = yield* start({ provider: bought(moz), requestTimeout: "500 millis" })
+      const circuits = Effect.map(send(ready), ({ text }) => JSON.parse(text).parts.circuits)
+      moz.always(FakeVendor.throttled("2"))
+      yield* check(["a.example.com"])
+      assert.deepStrictEqual(yield* circuits, { moz: "paused: the provider asked for a pause" })
+      yield* Effect.sleep("2 seconds")
+      assert.deepStrictEqual(yield* circuits, { moz: "closed" })
+    }),
+  )
+
   it.scopedLive("/health/ready reports the circuit of each vendor in a chain", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make

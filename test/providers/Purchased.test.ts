@@ -243,6 +243,25 @@ describe("a vendor's pause", () => {
   )
 })
 
+test(
+  "a process that meets the pause of another one reports it, until its end",
+  Effect.gen(function* () {
+    const [one, other] = [ScriptedVendor.make(), ScriptedVendor.make()]
+    one.script(fails("Throttled", Duration.hours(1)))
+    const first = yield* Purchased.make(one.provider, { kept })
+    const second = yield* decorated(other.provider)
+    yield* Effect.flip(first.lookup(pages(1)))
+    yield* TestClock.adjust("10 minutes")
+    yield* Effect.fork(Deadline.within(100)(second.lookup(pages(1))))
+    yield* TestClock.adjust("1 second")
+    const state = Effect.map(second.circuits ?? Effect.succeed([]), ([circuit]) => circuit)
+    assert.deepInclude(yield* state, { openReason: undefined, isPaused: true })
+    yield* TestClock.adjust("50 minutes")
+    assert.deepInclude(yield* state, { isPaused: false })
+    assert.isEmpty(other.calls)
+  }),
+)
+
 describe("a store of purchases that fails", () => {
   const failing = Effect.map(Purchases, (purchases) =>
     Purchases.of({ ...purchases, open: () => Effect.die(new StoreFailure({ message: "full" })) }),
