@@ -4,7 +4,7 @@
  * as SQLite.
  */
 import { join } from "node:path"
-import { build } from "esbuild"
+import { build, type Plugin } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 
@@ -14,7 +14,19 @@ export const clientEntries = {
   "client-effect": "src/client/EffectClient.ts",
 }
 
-/** Writes both clients to `dist`, each as one file with its libraries, but without Effect. */
+/** Both clients throw errors of the same classes, so that `instanceof` finds the errors of both. */
+const overPromiseClient: Plugin = {
+  name: "over the promise client",
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/(ClientError|PromiseClient)\.ts$/ }, ({ kind }) =>
+      kind === "entry-point" ? undefined : { path: "./client.js", external: true },
+    ),
+}
+
+/**
+ * Writes both clients to `dist`: the promise client as one file with its libraries, and the client
+ * for Effect, which imports the promise client and Effect.
+ */
 export const bundleClient = async (dist: string) => {
   const define = { VERSION: JSON.stringify(manifest.version) }
   await build({
@@ -40,6 +52,7 @@ export const bundleClient = async (dist: string) => {
     bundle: true,
     // Do not bundle Effect: two copies of it in one program do not work together.
     external: ["effect"],
+    plugins: [overPromiseClient],
     platform: "neutral",
     format: "esm",
     target: "es2022",

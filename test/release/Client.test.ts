@@ -167,6 +167,18 @@ AuthorityMetrics({ baseUrl: "wrong", apiKey: "" })`
       }),
   )
 
+  it.scopedLive("both packed clients have the same class of each error", () =>
+    Effect.gen(function* () {
+      const project = yield* consumer
+      const code = `import * as promise from "authority-metrics-client"
+import * as effect from "authority-metrics-client/effect"
+const errors = Object.keys(effect).filter((name) => effect[name].prototype instanceof effect.ClientError)
+console.log(errors.length, errors.filter((name) => effect[name] !== promise[name]).join())`
+      writeFileSync(join(project, "both.mjs"), code)
+      assert.strictEqual(yield* output(project, [process.execPath, "both.mjs"], ""), "13 \n")
+    }),
+  )
+
   it.scopedLive(
     "the type declarations of the packed promise client compile in a project without Effect",
     () =>
