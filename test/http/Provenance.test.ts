@@ -58,7 +58,7 @@ describe("a request that prefers the provenance", () => {
         assert.strictEqual(ofDomain.provenance.of, "example.com")
         const [again] = JSON.parse((yield* ask).text).data.successUrls
         assert.deepStrictEqual(
-          { ...again.provenance, ageSeconds: 0, fetchedAt },
+          { ...again.provenance, ageSeconds: 0 },
           { ...provenance, source: "known", fetchedAt },
         )
       }),

@@ -98,17 +98,20 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("figures from the cache name their provider and when it gave them", () =>
-    Effect.gen(function* () {
-      const vendor = ScriptedVendor.make()
-      const cached = yield* Cached.make("scripted", { ttl: Duration.hours(24), capacity: 1000 })
-      const provider = cached.readThrough(cached.writeThrough(vendor.provider))
-      yield* TestClock.adjust("1 hour")
-      yield* provider.lookup(targets("example.com"))
-      yield* TestClock.adjust("1 hour")
-      const [known] = yield* provider.lookup(targets("example.com"))
-      assert.deepInclude(known, { provider: "scripted", source: "known", fetchedAt: 3_600_000 })
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  it.scoped(
+    "figures name when the provider gave them, and those from the cache also the provider",
+    () =>
+      Effect.gen(function* () {
+        const vendor = ScriptedVendor.make()
+        const cached = yield* Cached.make("scripted", { ttl: Duration.hours(24), capacity: 1000 })
+        const provider = cached.readThrough(cached.writeThrough(vendor.provider))
+        yield* TestClock.adjust("1 hour")
+        const [bought] = yield* provider.lookup(targets("example.com"))
+        assert.deepInclude(bought, { fetchedAt: 3_600_000 })
+        yield* TestClock.adjust("1 hour")
+        const [known] = yield* provider.lookup(targets("example.com"))
+        assert.deepInclude(known, { provider: "scripted", source: "known", fetchedAt: 3_600_000 })
+      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
   it.scoped("a cached provider keeps the index and the domain of figures", () =>
