@@ -14,8 +14,11 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
   addDiscriminator(document)
   for (const operation of operationsOf(document)) {
+    const parameters = new Set(
+      valuesOf(operation["parameters"]).map((one) => recordOf(one)["name"]),
+    )
     for (const [status, response] of entries(operation["responses"])) {
-      response["headers"] = headersOf(status, "422" in recordOf(operation["responses"]))
+      response["headers"] = headersOf(status, parameters)
     }
   }
   return document
@@ -92,19 +95,28 @@ const header = (description: string, type: "string" | "integer", example: string
   schema: { type, examples: [example] },
 })
 
-const headersOf = (status: string, isDoneOnce: boolean) => ({
+const headersOf = (status: string, parameters: ReadonlySet<unknown>) => ({
   "x-request-id": header(
     "The id of this request, as in the service's log and in the account's statement.",
     "string",
     "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
   ),
   ...(status === "200" &&
-    isDoneOnce && {
+    parameters.has("idempotency-key") && {
       "idempotent-replayed": header(
         "`true` for the stored answer of an earlier request with the same Idempotency-Key.",
         "string",
         "true",
       ),
+    }),
+  ...(status === "200" &&
+    parameters.has("prefer") && {
+      "preference-applied": header(
+        "`provenance` when the answer has it, because the request preferred it.",
+        "string",
+        "provenance",
+      ),
+      vary: header("`Prefer`, together with `preference-applied`.", "string", "Prefer"),
     }),
   ...(status === "402" && {
     "x-limit": header(
