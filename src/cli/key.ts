@@ -12,7 +12,7 @@ import * as Budget from "../ledger/Budget.ts"
 import * as Scope from "../Scope.ts"
 import { ShortTextOrNull } from "../ShortText.ts"
 import { printable } from "../text/printable.ts"
-import { TimeSpan } from "../time/TimeSpan.ts"
+import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { although, print, table } from "./Output.ts"
@@ -76,7 +76,7 @@ const create = Verb.make({
   options: Schema.Struct({
     account: Schema.String,
     label: Schema.optional(ShortTextOrNull),
-    expiresIn: Schema.optional(TimeSpan),
+    expiresIn: Schema.optional(Lifetime),
     budget: Schema.optional(Budget.Budget),
     scopes: Schema.optional(Scope.Text),
     json: Verb.json,

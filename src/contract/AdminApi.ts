@@ -17,7 +17,7 @@ import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
 import { ShortText, ShortTextOrNull } from "../ShortText.ts"
-import { TimeSpan } from "../time/TimeSpan.ts"
+import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
 import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
@@ -225,7 +225,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPayload(
         body({
           label: optional(ShortTextOrNull),
-          expiresIn: optional(TimeSpan),
+          expiresIn: optional(Lifetime),
           budget: optional(BudgetText),
           scopes: optional(Scopes),
         }),

@@ -11,6 +11,7 @@ export const latestTime = 8_640_000_000_000_000
 // The longest time span: ten years. Without a limit, now plus a time span could be later than the
 // latest time that a `Date` can hold.
 const maxMs = 3650 * unitMs.d
+const expected = "expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d"
 
 /**
  * A duration as people type it: a whole number and a unit, such as `500ms`, `10s`, `5m`, `24h` or
@@ -23,13 +24,14 @@ export const TimeSpan = Schema.transformOrFail(Schema.String, Schema.DurationFro
     const ms = isUnit(unit) ? Number(amount) * unitMs[unit] : Number.NaN
     return ms <= maxMs
       ? ParseResult.succeed(Duration.millis(ms))
-      : ParseResult.fail(
-          new ParseResult.Type(
-            ast,
-            text,
-            "expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d",
-          ),
-        )
+      : ParseResult.fail(new ParseResult.Type(ast, text, expected))
   },
   encode: (duration) => ParseResult.succeed(`${Duration.toMillis(duration)}ms`),
 })
+
+/** A time span that is longer than 0. */
+export const Lifetime = TimeSpan.pipe(
+  Schema.filter((duration) => Duration.greaterThan(duration, Duration.zero), {
+    message: () => `${expected}, and longer than 0`,
+  }),
+)

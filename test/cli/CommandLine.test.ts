@@ -74,6 +74,7 @@ describe("wrong usage", () => {
     "usage --account a --since 2026-04-31": /Expected a UTC day such as/,
     "usage --account a --until 99999-01-01": /Expected a UTC day such as/,
     "key create --account a --expires-in 3651d": /'--expires-in <TIME>': .+ at most 3650d/,
+    "key create --account a --expires-in 0s": /'--expires-in <TIME>': .+ longer than 0\n$/,
     "key create --account a --scopes write": /'--scopes <SCOPES>': expected scopes .+ check, read/,
     "key create --account a --scopes ": /'--scopes <SCOPES>': expected scopes/,
     "key update id": /nothing to change: add --label/,
