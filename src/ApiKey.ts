@@ -159,7 +159,7 @@ export const terms = (options: {
   label: options.label ?? null,
   lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
   budget: options.budget ?? null,
-  scopes: options.scopes ?? Scope.all,
+  scopes: Scope.all.filter((scope) => options.scopes?.includes(scope) ?? true),
 })
 
 /** Checks a key's format and checksum, so that a mistyped key is refused without a query. */

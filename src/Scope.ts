@@ -2,7 +2,9 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 
-export const Scope = Schema.Literal("check", "read")
+export const Scope = Schema.Literal("check", "read").annotations({
+  message: () => ({ message: "Expected check or read", override: true }),
+})
 export type Scope = typeof Scope.Type
 
 /** The scopes of a key that is made without scopes, and of every key of an earlier version. */

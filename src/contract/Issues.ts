@@ -136,7 +136,9 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
       // A union that says what it expects has one issue, not one for each of its members.
       if (isExplained(issue)) return [valueIssue(issue, path)]
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
-      return issues.flatMap((inner) => collect(inner, path))
+      // A value that may be null has one issue: that it is not null is no violation.
+      const others = issues.filter((inner) => inner._tag !== "Type" || !isNull(inner.ast))
+      return others.flatMap((inner) => collect(inner, path))
     }
     case "Transformation":
       return collect(issue.issue, path)
@@ -245,6 +247,8 @@ const expectedType = (ast: SchemaAST.AST): string => {
       return String(ast)
   }
 }
+
+const isNull = (ast: SchemaAST.AST) => SchemaAST.isLiteral(ast) && ast.literal === null
 
 const isInteger = (ast: SchemaAST.Refinement) =>
   Option.exists(

@@ -108,6 +108,36 @@ describe("the administration", () => {
     }),
   )
 
+  it.scopedLive("a wrong field of a key has one issue", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* start()
+      const make = (body: object) => ask("/v1/accounts/acme/keys", { method: "POST", body })
+      const { id } = (yield* make({})).body.data
+      const change = (body: object) => ask(`/v1/keys/${id}`, { method: "PATCH", body })
+      const long = "x".repeat(201)
+      for (const [answer, path, message] of [
+        [yield* make({ scopes: ["write"] }), ["scopes", "0"], /^Expected check or read$/],
+        [yield* make({ expiresIn: "0s" }), ["expiresIn"], /longer than 0$/],
+        [yield* change({ scopes: ["write"] }), ["scopes", "0"], /^Expected check or read$/],
+        [yield* change({ budget: "none" }), ["budget"], /^expected a budget such as/],
+        [yield* change({ label: long }), ["label"], /at most 200 character/],
+      ] as const) {
+        const { issues } = answer.body.error
+        assert.deepStrictEqual([answer.status, issues.length, issues[0].path], [400, 1, path])
+        assert.match(issues[0].message, message)
+      }
+    }),
+  )
+
+  it.scopedLive("the scopes of a new key are in one order, each once", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* start()
+      const body = { scopes: ["read", "check", "read"] }
+      const made = yield* ask("/v1/accounts/acme/keys", { method: "POST", body })
+      assert.deepStrictEqual(made.body.data.scopes, ["check", "read"])
+    }),
+  )
+
   it.scopedLive("the administration answers 404 and 405, and no page of another origin", () =>
     Effect.gen(function* () {
       const { ask } = yield* start({ corsOrigins: ["*"] })
