@@ -177,11 +177,8 @@ const writeThrough = (
           : Effect.provideService(AfterStored, (end) => Effect.sync(() => void ends.push(end))),
       )
     const fetchedAt = yield* Clock.currentTimeMillis
-    const dated = outcomes.map((outcome) =>
-      outcome._tag === "Checked" ? { ...outcome, fetchedAt } : outcome,
-    )
     targets.forEach(({ page }, i) => {
-      const outcome = dated[i]
+      const outcome = outcomes[i]
       if (outcome?._tag !== "Checked" || outcome.isPartial) return
       const { history, index, metrics, of } = outcome
       const figures = { provider, page, metrics, fetchedAt, index, of, history }
@@ -189,7 +186,7 @@ const writeThrough = (
       store.put(figures)
     })
     if (ends.length > 0) yield* store.afterPut(Effect.all(ends, { discard: true }))
-    return dated
+    return outcomes.map((one) => (one._tag === "Checked" ? { ...one, fetchedAt } : one))
   }),
 })
 
