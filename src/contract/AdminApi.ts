@@ -310,8 +310,8 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
               description: "The name or the id of an account. Default: all accounts.",
             }),
           ),
-          since: Parameter.time("The first UTC day, or a time within it."),
-          until: Parameter.time("The end of the period, exclusive."),
+          since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
+          until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
           by: Schema.optionalWith(
             Schema.Literal("day", "key", "account").annotations({
               message: () => ({ message: "Expected day, key or account", override: true }),
@@ -447,8 +447,8 @@ const provider = HttpApiGroup.make("provider", { topLevel: true })
     HttpApiEndpoint.get("providerReport", Wire.adminPaths.providerReport)
       .setUrlParams(
         Schema.Struct({
-          since: Parameter.time("The first UTC day, or a time within it."),
-          until: Parameter.time("The end of the period, exclusive."),
+          since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
+          until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
           limit: Parameter.limit("rows, the newest ones"),
         }),
       )

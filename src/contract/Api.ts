@@ -39,7 +39,7 @@ export const BatchRequest = Schema.Struct({
 }).annotations({
   identifier: "BatchRequest",
   description: "The domains or URLs to check.",
-  examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
+  examples: [{ urls: ["example.com", "https://www.example.org/page", "localhost"] }],
 })
 
 const maxAge = optional(
@@ -205,11 +205,18 @@ export const PreviewResponse = Schema.Struct({
       data: {
         entries: [
           {
-            url: "Example.com",
+            url: "example.com",
             valid: true,
             target: "example.com/",
             duplicateOf: null,
             known: true,
+          },
+          {
+            url: "https://www.example.org/page",
+            valid: true,
+            target: "www.example.org/page",
+            duplicateOf: null,
+            known: false,
           },
           {
             url: "localhost",
@@ -217,9 +224,9 @@ export const PreviewResponse = Schema.Struct({
             problem: "its host is not under a public domain ending",
           },
         ],
-        summary: { total: 2, valid: 1, invalid: 1, duplicates: 0, known: 1, toBuy: 0 },
+        summary: { total: 3, valid: 2, invalid: 1, duplicates: 0, known: 1, toBuy: 1 },
       },
-      quota: { maxCredits: 1, availableCredits: 998, affordable: true },
+      quota: { maxCredits: 2, availableCredits: 998, affordable: true },
     },
   ],
 })
@@ -406,7 +413,12 @@ const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
 const history = HttpApiEndpoint.get("history", Wire.historyPath)
   .setUrlParams(
     Schema.Struct({
-      url: optional(Schema.String.annotations({ description: "A domain or a URL. Required." })),
+      url: optional(
+        Schema.String.annotations({
+          description: "A domain or a URL. Required.",
+          examples: ["Example.com"],
+        }),
+      ),
       limit: Parameter.limit("observations"),
     }),
   )
@@ -449,9 +461,11 @@ const usage = HttpApiEndpoint.get("usage", Wire.usagePath)
     Schema.Struct({
       since: Parameter.time(
         "The first UTC day, such as 2026-11-01, or a time within it. Default: the first day with usage.",
+        "2026-11-01",
       ),
       until: Parameter.time(
         "The end of the period, exclusive: 2026-12-01 ends it with November 30. A day that the period touches counts as a whole. Default: now.",
+        "2026-12-01",
       ),
       by: Schema.optionalWith(
         Schema.Literal("day", "key").annotations({

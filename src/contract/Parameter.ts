@@ -58,4 +58,5 @@ export const Time = Schema.compose(
 )
 
 /** The start or the end of a period. */
-export const time = (description: string) => optional(Time.annotations({ description }))
+export const time = (description: string, day: string) =>
+  optional(Time.annotations({ jsonSchema: { type: "string", description, examples: [day] } }))
