@@ -7,13 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
-import type { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../CreditLedger.ts"
 import { type CannotListen, Listener } from "../http/NodeServer.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Composition from "./Composition.ts"
 import { decorated } from "./decorated.ts"
+import { ledgerInTime } from "./ledgerInTime.ts"
 import { allInDatabase, type Stores } from "./Stores.ts"
 
 /** The running service. */
@@ -76,9 +77,12 @@ export const layer = <EProvider = never, EStores = never>({
     listening,
     Composition.over<EProvider, Settings.Settings | Stores, EStores | StoreFailure, Stores>({
       provider: vendor === undefined ? provider : decorated(vendor),
-      stores: stores ?? allInDatabase,
+      stores: stores === undefined ? allInDatabase : Layer.map(stores, withLedgerInTime),
     }),
   ).pipe(Layer.provide(Settings.from(settings)))
+
+const withLedgerInTime = (stores: Context.Context<Stores>) =>
+  Context.add(stores, CreditLedger, ledgerInTime(Context.get(stores, CreditLedger)))
 
 const listening = Layer.effect(
   Service,

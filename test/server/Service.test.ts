@@ -224,6 +224,45 @@ describe("a service with a ledger of the program's own", () => {
   )
 })
 
+it.scopedLive("a ledger of the program's own that never answers keeps no request", () =>
+  Effect.gen(function* () {
+    const never = Layer.map(ledgerOf([]), (context) =>
+      Context.add(context, Server.CreditLedger, {
+        ...Context.get(context, Server.CreditLedger),
+        balance: () => Effect.never,
+        open: () => Effect.never,
+      }),
+    )
+    const { layer } = Provider.Fake.make()
+    const settings = { AUTHORITY_PORT: "0", AUTHORITY_REQUEST_TIMEOUT: "200ms" }
+    const options = { provider: layer, stores: Layer.merge(Server.inMemory, never), settings }
+    const context = yield* Layer.build(Layer.provide(Server.layer(options), silent))
+    const key = yield* Effect.provide(Server.newKey({ account: "acme", credits: 4 }), context)
+    const ask = (path: string, body?: string) =>
+      Effect.promise(async () => {
+        const headers = { "x-api-key": Redacted.value(key), "content-type": "application/json" }
+        const { status } = await fetch(`${Context.get(context, Server.Service).url}${path}`, {
+          ...(body !== undefined && { method: "POST", body }),
+          headers,
+          signal: AbortSignal.timeout(10_000),
+        })
+        return status
+      })
+    const started = performance.now()
+    assert.deepStrictEqual(
+      yield* Effect.all(
+        [
+          ask("/v1/quota/available-credits"),
+          ask("/v1/metrics/da-pa/batch", '{"urls":["example.com"]}'),
+        ],
+        { concurrency: "unbounded" },
+      ),
+      [503, 503],
+    )
+    assert.isBelow(performance.now() - started, 2500)
+  }),
+)
+
 /** A ledger in memory, which is none of the service's ledgers. It records the calls that pay. */
 const ledgerOf = (calls: Array<keyof Server.CreditLedger["Type"]>) =>
   Layer.effect(
