@@ -8,7 +8,7 @@ export interface StoreState {
   readonly description: string
   /** True when every migration of this program has run. */
   readonly isMigrated: boolean
-  /** Why this process cannot commit, as text for people; undefined when commits succeed. */
+  /** Why this process cannot commit, or its commits will be lost, as text for people. */
   readonly trouble: string | undefined
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,9 +10,13 @@ import * as Failure from "./Failure.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as Migrations from "./Migrations.ts"
 
+// SQLite keeps on writing to a deleted file.
+const fileDeleted =
+  "the database's file was deleted; what is written to it is lost when the service stops"
+
 /**
  * Reports the state of the database. `trouble`, the reason why commits fail, comes from the
- * Heartbeat service; without that service, `trouble` is always undefined.
+ * Heartbeat service, or is that the SQLite file was deleted.
  */
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
@@ -19,6 +24,16 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
+
+    const isDeleted = sql.onDialectOrElse({
+      pg: () => Effect.succeed(false),
+      orElse: () =>
+        Effect.map(
+          sql<{ file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`,
+          // A database in memory has no file.
+          (rows) => rows.some(({ file }) => file !== "" && !existsSync(file)),
+        ),
+    })
 
     // Inserts and deletes a row in the table `processes`. If the deletion fails, another process
     // later treats the row as a dead process's row and removes it.
@@ -31,12 +46,11 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     })
 
     return {
-      stores: Migrations.applied.pipe(
-        Effect.map((version) => ({
-          description: `${name}, schema ${version}`,
-          isMigrated: version >= Migrations.newest,
-          trouble: heartbeat?.trouble(),
-        })),
+      stores: Effect.zipWith(Migrations.applied, isDeleted, (version, deleted) => ({
+        description: `${name}, schema ${version}`,
+        isMigrated: version >= Migrations.newest,
+        trouble: deleted ? fileDeleted : heartbeat?.trouble(),
+      })).pipe(
         Effect.mapError(Failure.describe),
         Effect.timeoutFail({
           duration: "2 seconds",

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, statSync } from "node:fs"
+import { chmodSync, readdirSync, rmSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -10,6 +10,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
+import { Health } from "../../src/Health.ts"
+import * as SqlHealth from "../../src/sql/Health.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
@@ -258,6 +260,22 @@ describe("a ledger whose SQLite database breaks", () => {
         yield* hold(account, 1)
         assert.strictEqual((yield* figures(account)).held, 1)
       }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
+  )
+
+  // Windows does not delete a file that is open.
+  it.scoped.skipIf(process.platform === "win32")(
+    "the state of the stores says that the SQLite file was deleted, although commits succeed",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        yield* Effect.gen(function* () {
+          const { stores } = yield* Health
+          assert.isUndefined((yield* stores).trouble)
+          rmSync(file)
+          yield* newAccountWith(10)
+          assert.match(String((yield* stores).trouble), /^the database's file was deleted/)
+        }).pipe(Effect.provide(Layer.provideMerge(SqlHealth.layer, sqliteFile(file))))
+      }),
   )
 
   it.scoped("a commit that fails halfway charges nothing, and its hold can be settled later", () =>
