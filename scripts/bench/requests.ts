@@ -1,13 +1,13 @@
 /** Makes the requests of the benchmark, which are the same for every server of a run. */
+import { batchPath, creditsPath } from "../../src/contract/Wire.ts"
+
+export { batchPath, creditsPath }
 
 /** The number of accounts that send requests. */
 export const accounts = 5
 
 /** Credits of each account: more than any run can spend. */
 export const credits = 1_000_000_000_000
-
-export const batchPath = "/v1/metrics/da-pa/batch"
-export const creditsPath = "/v1/quota/available-credits"
 
 /**
  * Returns `count` URLs, no two of them with the same domain. Four kinds of URL alternate, from a

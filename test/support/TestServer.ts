@@ -19,6 +19,7 @@ import { AuditLog } from "../../src/AuditLog.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
+import { batchPath, creditsPath } from "../../src/contract/Wire.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import type { Health } from "../../src/Health.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
@@ -63,8 +64,7 @@ export interface Options {
   readonly requestTimeout?: Duration.DurationInput
 }
 
-export const batchPath = "/v1/metrics/da-pa/batch"
-export const creditsPath = "/v1/quota/available-credits"
+export { batchPath, creditsPath }
 
 export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 
