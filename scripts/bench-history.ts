@@ -6,22 +6,15 @@
  *     node scripts/bench-history.ts [--observations 1000000] [--per-page 10]
  *       [--database sqlite|postgres]
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as PostgresClient from "../src/sql/Postgres.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
-import * as Postgres from "./support/Postgres.ts"
+import { migrated } from "./support/newDatabase.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -85,24 +78,5 @@ const measured = Effect.gen(function* () {
   console.log(`reading the history of a page: ${(ms / reads).toFixed(3)} ms`)
 })
 
-const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
-  SqlMetricsCache.layer.pipe(Layer.provideMerge(Migrations.layer), Layer.provideMerge(client))
-
-if (options.database === "postgres") {
-  const server = await Postgres.start({ durable: true })
-  try {
-    const client = PostgresClient.layer(Redacted.make(`${server.url}/postgres`))
-    await Effect.runPromise(Effect.provide(measured, inSql(client)))
-  } finally {
-    await server.stop()
-  }
-} else {
-  const folder = mkdtempSync(join(tmpdir(), "authority-history-"))
-  try {
-    await Effect.runPromise(
-      Effect.provide(measured, inSql(Sqlite.layer(join(folder, "authority.db")))),
-    )
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
+const caches = SqlMetricsCache.layer.pipe(Layer.provideMerge(migrated(options.database)))
+await Effect.runPromise(Effect.provide(measured, caches))

@@ -9,24 +9,15 @@
  *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
  *       [--pairs 2000] [--turns 20]
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
-import * as SqlAccounts from "../src/sql/Accounts.ts"
-import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as PostgresClient from "../src/sql/Postgres.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, newHold } from "./support/ledger.ts"
-import * as Postgres from "./support/Postgres.ts"
+import { ledger } from "./support/newDatabase.ts"
 import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
@@ -42,12 +33,6 @@ const pairs = Number(options.pairs)
 const turns = Number(options.turns)
 const concurrency = 64
 const pieceSize = 250_000
-
-const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
-  Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
-    Layer.provideMerge(Migrations.layer),
-    Layer.provideMerge(client),
-  )
 
 /**
  * Inserts the entries 2 to `count` of an account. The request id of entry n is not a UUID but the
@@ -167,29 +152,4 @@ const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>
     )
   }).pipe(Effect.scoped, Effect.runPromise)
 
-const folder = mkdtempSync(join(tmpdir(), "authority-bench-"))
-try {
-  if (options.database === "sqlite") {
-    await compare(
-      inSql(Sqlite.layer(join(folder, "empty.db"))),
-      inSql(Sqlite.layer(join(folder, "large.db"))),
-    )
-  } else {
-    const server = await Postgres.start({ durable: true })
-    try {
-      const databaseOf = (name: string) =>
-        // Wait up to an hour for an answer, because filling and vacuuming the database are slow.
-        inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
-      await Effect.runPromise(
-        Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(
-          Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
-        ),
-      )
-      await compare(databaseOf("postgres"), databaseOf("large"))
-    } finally {
-      await server.destroy()
-    }
-  }
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
+await compare(ledger(options.database), ledger(options.database))

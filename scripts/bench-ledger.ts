@@ -8,7 +8,7 @@
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores memory,sqlite,postgres] [--slow-disk]
  *
- * With `--slow-disk`, SQLite's file is in /dev/shm if possible, and a preloaded C function makes
+ * With `--slow-disk`, the databases are in /dev/shm if possible, and a preloaded C function makes
  * each fsync 1 ms slower. That needs Linux and a C compiler.
  */
 import assert from "node:assert/strict"
@@ -17,22 +17,15 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import type { AccountId, Accounts } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import * as MemoryAccounts from "../src/memory/Accounts.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
-import * as SqlAccounts from "../src/sql/Accounts.ts"
-import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as PostgresClient from "../src/sql/Postgres.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, figures, newHold, problemsOf } from "./support/ledger.ts"
-import * as Postgres from "./support/Postgres.ts"
+import { ledger } from "./support/newDatabase.ts"
 import { slowFsync } from "./support/slowFsync.ts"
 
 const { values: options } = parseArgs({
@@ -86,16 +79,6 @@ const bench = (account: AccountId) =>
 
 type Ports = Accounts | CreditLedger
 
-const lease = "1 hour"
-
-const memory = Layer.merge(MemoryAccounts.layer, MemoryCreditLedger.layer({ lease }))
-
-const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
-  Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease })).pipe(
-    Layer.provide(Migrations.layer),
-    Layer.provide(client),
-  )
-
 const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
   Effect.gen(function* () {
     const total = pairs + baselinePairs
@@ -116,46 +99,30 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
   }).pipe(Effect.provide(store), Effect.runPromise)
 
-const isSlow = process.env["LD_PRELOAD"] !== undefined
-const memoryFolder = "/dev/shm"
+const benches: Record<string, () => Promise<void>> = {
+  memory: () =>
+    run("memory", Layer.merge(MemoryAccounts.layer, MemoryCreditLedger.layer({ lease: "1 hour" }))),
+  sqlite: () => run("SQLite", ledger("sqlite")),
+  postgres: () => run("PostgreSQL", ledger("postgres")),
+}
 
-const withFolder = async (use: (folder: string) => Promise<void>) => {
-  const parent = isSlow && existsSync(memoryFolder) ? memoryFolder : tmpdir()
+/** Runs this program again, with slower fsyncs and other temporary files. Returns its exit code. */
+const onSlowDisk = () => {
+  const memory = "/dev/shm"
+  const parent = existsSync(memory) ? memory : tmpdir()
   const folder = mkdtempSync(join(parent, "authority-bench-"))
+  const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
   try {
-    await use(folder)
+    const env = { ...process.env, ...slowFsync(folder), TMPDIR: parent }
+    console.log("Each fsync takes 1 ms longer.")
+    return spawnSync(process.execPath, rest, { stdio: "inherit", env }).status ?? 1
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(folder, { recursive: true })
   }
 }
 
-const benches: Record<string, () => Promise<void>> = {
-  memory: () => run("memory", memory),
-  sqlite: () =>
-    withFolder((folder) => run("SQLite", inSql(Sqlite.layer(join(folder, "authority.db"))))),
-  postgres: async () => {
-    const server = await Postgres.start({ durable: true })
-    try {
-      await run("PostgreSQL", inSql(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))))
-    } finally {
-      await server.destroy()
-    }
-  },
-}
-
-/** Runs this program again, on a disk whose fsyncs are slower. Returns the exit code of that run. */
-const onSlowDisk = (folder: string) => {
-  const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
-  const env = { ...process.env, ...slowFsync(folder) }
-  console.log("Each fsync takes 1 ms longer.")
-  return spawnSync(process.execPath, rest, { stdio: "inherit", env }).status
-}
-
-if (options["slow-disk"]) {
-  await withFolder(async (folder) => {
-    process.exitCode = onSlowDisk(folder) ?? 1
-  })
-} else {
+if (options["slow-disk"]) process.exitCode = onSlowDisk()
+else {
   for (const store of options.stores.split(",")) {
     const bench = benches[store]
     if (bench === undefined) throw new Error(`no store "${store}": memory, sqlite or postgres`)

@@ -6,26 +6,16 @@
  *     node scripts/bench-usage.ts [--entries 10000000] [--accounts 100] [--keys 5] [--days 365]
  *       [--database sqlite|postgres]
  */
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import type * as Usage from "../src/ledger/Usage.ts"
-import * as SqlAccounts from "../src/sql/Accounts.ts"
-import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as PostgresClient from "../src/sql/Postgres.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
 import { makeUsageProblems } from "../src/sql/usageQueries.ts"
 import { newAccountWith } from "./support/accounts.ts"
-import * as Postgres from "./support/Postgres.ts"
+import { ledger } from "./support/newDatabase.ts"
 import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
@@ -120,28 +110,4 @@ const measured = Effect.gen(function* () {
   console.log(`proof of one account: ${(ms / 1000).toFixed(1)} s, ${problems.length} problems`)
 })
 
-const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
-  Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
-    Layer.provideMerge(Migrations.layer),
-    Layer.provideMerge(client),
-  )
-
-if (options.database === "postgres") {
-  const server = await Postgres.start({ durable: false })
-  try {
-    const client = PostgresClient.layer(Redacted.make(`${server.url}/postgres`), {
-      silence: "1 hour",
-    })
-    await Effect.runPromise(Effect.provide(measured, inSql(client)))
-  } finally {
-    await server.destroy()
-  }
-} else {
-  const folder = mkdtempSync(join(tmpdir(), "authority-usage-"))
-  try {
-    const client = Sqlite.layer(join(folder, "authority.db"))
-    await Effect.runPromise(Effect.provide(measured, inSql(client)))
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
+await Effect.runPromise(Effect.provide(measured, ledger(options.database)))
