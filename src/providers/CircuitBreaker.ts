@@ -30,7 +30,7 @@ export interface Options {
    * within the time `per`, counted back from now. Calls in flight may be refused too: with them,
    * there are never more than `tolerated`.
    */
-  readonly refusals?: {
+  readonly refusals: {
     readonly max: number
     readonly tolerated: number
     readonly per: Duration.DurationInput
@@ -138,22 +138,15 @@ class State {
   /** When the vendor refused or throttled calls, oldest first. */
   private readonly refusedAt: Array<number> = []
   private readonly options: Options
-  private readonly refusals: NonNullable<Options["refusals"]>
 
   constructor(options: Options) {
-    const { POSITIVE_INFINITY } = Number
     this.options = options
-    this.refusals = options.refusals ?? {
-      max: POSITIVE_INFINITY,
-      tolerated: POSITIVE_INFINITY,
-      per: 0,
-    }
   }
 
   /** Returns why the circuit is open, or undefined when a call may go through. */
   openReason(now: number): string | undefined {
-    const { blame, limit } = this.options
-    const { max, per, tolerated } = this.refusals
+    const { blame, limit, refusals } = this.options
+    const { max, per, tolerated } = refusals
     const isClosed = now >= this.nextTrialAt && !this.isTrying
     if (this.isExhausted && !isClosed) return this.exhaustion
     while ((this.refusedAt[0] ?? now) < now - Duration.toMillis(per)) this.refusedAt.shift()
@@ -167,7 +160,7 @@ class State {
 
   /** Returns why the calls in flight leave no room for one more, or undefined when there is room. */
   tooMany(): string | undefined {
-    return this.refusedAt.length + this.inFlight < this.refusals.tolerated
+    return this.refusedAt.length + this.inFlight < this.options.refusals.tolerated
       ? undefined
       : `the provider refused ${this.refusedAt.length} calls and ${this.inFlight} are in flight`
   }

@@ -118,7 +118,7 @@ export class Tickets {
    * failures leave the other calls to others. A spare call is only for accounts that have no call
    * in flight. Call `end` when the call has ended.
    */
-  take(count: number, now: number, isSpare = false): Taken<Ticket> & { readonly end: () => void } {
+  take(count: number, now: number, isSpare: boolean): Taken<Ticket> & { readonly end: () => void } {
     const { blame } = this.options
     const hasCall = (owner: string) => {
       for (const { owners } of this.calls) if (owners.has(owner)) return true

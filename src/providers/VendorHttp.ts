@@ -77,7 +77,7 @@ export interface VendorHttp {
  * Returns the reason of a ProviderError for an HTTP status and the vendor's text. Use it only when
  * the vendor's answer contains no error code that is more exact than the status.
  */
-export const reasonOf = (status: number, text = ""): ProviderError["reason"] => {
+export const reasonOf = (status: number, text: string): ProviderError["reason"] => {
   if (status === 402) return "Exhausted"
   if (status === 429) return contains(text, quotaWord) ? "Exhausted" : "Throttled"
   if ((status === 401 || status === 403) && saysExhausted(text)) return "Exhausted"

@@ -35,6 +35,7 @@ const setUp = Effect.fnUntraced(function* (
       retries: 3,
       failures: 100,
       cooldown: "15 seconds",
+      refusals: { max: Infinity, tolerated: Infinity, per: 0 },
       blame: new Blame(),
       ...shared,
       ...options,

@@ -81,6 +81,47 @@ const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
         Layer.provideMerge(MemoryAuditLog.layer),
       ))
 
+/** The server, which adds its log lines to `log`. */
+const layerOf = (options: Options, log: Array<string>) => {
+  const price = Credits.make(options.price ?? 1)
+  return Composition.server(
+    {
+      host: "127.0.0.1",
+      port: 0,
+      requestTimeout: options.requestTimeout ?? "30 seconds",
+      shutdownTimeout: "1 second",
+      maxConnections: 1000,
+      corsOrigins: options.corsOrigins ?? [],
+      isTraced: false,
+      hasSyntheticFigures: options.hasSyntheticFigures ?? false,
+      rateLimit: options.rateLimit,
+      limits: options.limits ?? {},
+    },
+    { price, isOn: hasExpress },
+    options.adminToken === undefined
+      ? undefined
+      : { token: Redacted.make(options.adminToken), own: undefined },
+  ).pipe(
+    Layer.provide([
+      AuthorityCheck.layer({ price }),
+      figureHistory(options.figures),
+      UsageReport.layer,
+    ]),
+    Layer.provide(options.provider ?? Sandbox.layer),
+    Layer.provide(options.health ?? MemoryHealth.layer),
+    Layer.provide(options.purchases ?? Layer.empty),
+    Layer.provideMerge(CachedApiKeys.layer),
+    Layer.provideMerge(storesOf(options)),
+    Layer.provide(
+      Logger.replace(
+        Logger.defaultLogger,
+        Logger.map(Logger.jsonLogger, (line) => void log.push(line)),
+      ),
+    ),
+    Layer.provide(Logger.minimumLogLevel(options.logLevel ?? LogLevel.Info)),
+  )
+}
+
 /**
  * Starts a server for the current scope, with one account and its API key. A second server on the
  * same stores has the same account.
@@ -88,45 +129,7 @@ const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
-    const price = Credits.make(options.price ?? 1)
-    const context = yield* Layer.build(
-      Composition.server(
-        {
-          host: "127.0.0.1",
-          port: 0,
-          requestTimeout: options.requestTimeout ?? "30 seconds",
-          shutdownTimeout: "1 second",
-          maxConnections: 1000,
-          corsOrigins: options.corsOrigins ?? [],
-          isTraced: false,
-          hasSyntheticFigures: options.hasSyntheticFigures ?? false,
-          rateLimit: options.rateLimit,
-          limits: options.limits ?? {},
-        },
-        { price, isOn: hasExpress },
-        options.adminToken === undefined
-          ? undefined
-          : { token: Redacted.make(options.adminToken), own: undefined },
-      ).pipe(
-        Layer.provide([
-          AuthorityCheck.layer({ price }),
-          figureHistory(options.figures),
-          UsageReport.layer,
-        ]),
-        Layer.provide(options.provider ?? Sandbox.layer),
-        Layer.provide(options.health ?? MemoryHealth.layer),
-        Layer.provide(options.purchases ?? Layer.empty),
-        Layer.provideMerge(CachedApiKeys.layer),
-        Layer.provideMerge(storesOf(options)),
-        Layer.provide(
-          Logger.replace(
-            Logger.defaultLogger,
-            Logger.map(Logger.jsonLogger, (line) => void log.push(line)),
-          ),
-        ),
-        Layer.provide(Logger.minimumLogLevel(options.logLevel ?? LogLevel.Info)),
-      ),
-    )
+    const context = yield* Layer.build(layerOf(options, log))
     const ledger = Context.get(context, CreditLedger)
     const keys = Context.get(context, ApiKeys)
     const accounts = Context.get(context, Accounts)
