@@ -104,76 +104,11 @@ const crashOn = async (
       AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
     },
   })
-  const apiKey = await program.newKey("load")
-
-  /** Maps the id of each answered request to its `creditsUsed`. Replayed answers are left out. */
-  const acknowledged = new Map<string, number>()
-  /**
-   * The requests that had no answer yet when the process of the service to which they were sent was
-   * killed.
-   */
-  const inFlight: Array<Request> = []
-  let [cachedWithoutKey, keyedOrNew] = [0, 0]
-
-  const send = async (url: string, { key, urls }: Request) => {
-    const response = await postBatch(url, apiKey, urls, key)
-    const text = await response.text()
-    assert.equal(response.status, 200, text)
-    const { creditsUsed } = decodeBatch(text).quota
-    const isReplay = response.headers.get("idempotent-replayed") === "true"
-    if (!isReplay) acknowledged.set(response.headers.get("x-request-id") ?? "", creditsUsed)
-    return { isReplay, creditsUsed }
-  }
-
-  /**
-   * Sends a request. Once it is answered, counts it in `keyedOrNew` or `cachedWithoutKey`, or in
-   * neither if it is of neither kind.
-   */
-  const ask = async (life: Life, request: Request) => {
-    const isKnown = request.urls.every((host) => life.known.has(host))
-    const isNew = request.urls.some((host) => host.startsWith("new-"))
-    const { creditsUsed } = await send(life.url, request)
-    if (request.key !== undefined || isNew) keyedOrNew++
-    else if (isKnown) cachedWithoutKey++
-    if (creditsUsed === request.urls.length) request.urls.forEach((host) => life.known.add(host))
-  }
-
-  const client = async (index: number, life: Life) => {
-    for (let i = 0; !life.isOver; i++) {
-      const urls = Array.from({ length: 1 + (i % 3) }, (_, n) => `site-${n}.example.com`)
-      const request: Request = {
-        urls: i % 8 === 7 ? [...urls, `new-${randomUUID()}.example.com`] : urls,
-        key: index % 2 === 0 ? randomUUID() : undefined,
-      }
-      try {
-        await ask(life, request)
-      } catch (error) {
-        if (error instanceof assert.AssertionError || !life.isOver) throw error
-        inFlight.push(request)
-      }
-    }
-  }
-
-  const live = async (isLast: boolean) => {
-    const running = await program.serve()
-    const life: Life = { url: running.url, known: new Set(), isOver: false }
-    const clients = Promise.all(
-      Array.from({ length: clientsPerProcess }, (_, i) => client(i, life)),
-    )
-    // Kill the process at a random moment, while requests are in flight.
-    await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // In the last round, continue until requests of both kinds were answered.
-    while (isLast && (cachedWithoutKey === 0 || keyedOrNew === 0))
-      await Promise.race([clients, sleep(20)])
-    life.isOver = true
-    await running.kill()
-    await clients
-  }
-
+  const clients = new Clients(await program.newKey("load"))
   const processes = options.database === "postgres" ? 2 : 1
   for (let round = 0; round < options.rounds; round++) {
     const isLast = round === options.rounds - 1
-    await Promise.all(Array.from({ length: processes }, () => live(isLast)))
+    await Promise.all(Array.from({ length: processes }, () => live(program, clients, isLast)))
   }
 
   const heldAtLast = await program.held("load")
@@ -183,15 +118,100 @@ const crashOn = async (
     await heldIsReturned(program, returnMs)
     // Send the unanswered requests again, with their idempotency keys. No hold owns these keys any
     // more, so the service charges each request or replays its stored answer.
-    for (const request of inFlight.filter(({ key }) => key !== undefined)) {
-      const { creditsUsed, isReplay } = await send(running.url, request)
+    for (const request of clients.inFlight.filter(({ key }) => key !== undefined)) {
+      const { creditsUsed, isReplay } = await clients.send(running.url, request)
       if (isReplay && creditsUsed > 0) collected++
     }
   } finally {
     await running.kill()
   }
+  return {
+    kills: options.rounds * processes,
+    acknowledged: clients.acknowledged.size,
+    cachedWithoutKey: clients.cachedWithoutKey,
+    keyedOrNew: clients.keyedOrNew,
+    inFlight: clients.inFlight.length,
+    unacknowledged: unacknowledged(await program.charges("load"), clients, collected),
+    collected,
+    heldAtLast,
+  }
+}
 
-  const charges = await program.charges("load")
+/** Puts load on a new process, and kills the process. */
+const live = async (program: Program, clients: Clients, isLast: boolean) => {
+  const running = await program.serve()
+  const life: Life = { url: running.url, known: new Set(), isOver: false }
+  const load = Promise.all(
+    Array.from({ length: clientsPerProcess }, (_, index) => clients.run(index, life)),
+  )
+  // Kill the process at a random moment, while requests are in flight.
+  await Promise.race([load, sleep(50 + Math.random() * 1500)])
+  // In the last round, continue until requests of both kinds were answered.
+  while (isLast && (clients.cachedWithoutKey === 0 || clients.keyedOrNew === 0))
+    await Promise.race([load, sleep(20)])
+  life.isOver = true
+  await running.kill()
+  await load
+}
+
+/** The clients of all processes, and what they know of their requests. */
+class Clients {
+  /** Maps the id of each answered request to its `creditsUsed`. Replayed answers are left out. */
+  readonly acknowledged = new Map<string, number>()
+  /** The requests that had no answer yet when their process of the service was killed. */
+  readonly inFlight: Array<Request> = []
+  cachedWithoutKey = 0
+  keyedOrNew = 0
+  private readonly apiKey: string
+
+  constructor(apiKey: string) {
+    this.apiKey = apiKey
+  }
+
+  async send(url: string, { key, urls }: Request) {
+    const response = await postBatch(url, this.apiKey, urls, key)
+    const text = await response.text()
+    assert.equal(response.status, 200, text)
+    const { creditsUsed } = decodeBatch(text).quota
+    const isReplay = response.headers.get("idempotent-replayed") === "true"
+    if (!isReplay) this.acknowledged.set(response.headers.get("x-request-id") ?? "", creditsUsed)
+    return { isReplay, creditsUsed }
+  }
+
+  /** Sends one request after the other until the life is over. */
+  async run(index: number, life: Life) {
+    for (let i = 0; !life.isOver; i++) {
+      const urls = Array.from({ length: 1 + (i % 3) }, (_, n) => `site-${n}.example.com`)
+      const request: Request = {
+        urls: i % 8 === 7 ? [...urls, `new-${randomUUID()}.example.com`] : urls,
+        key: index % 2 === 0 ? randomUUID() : undefined,
+      }
+      try {
+        await this.ask(life, request)
+      } catch (error) {
+        if (error instanceof assert.AssertionError || !life.isOver) throw error
+        this.inFlight.push(request)
+      }
+    }
+  }
+
+  /** Sends a request. Once it is answered, counts it, unless it is of neither kind. */
+  private async ask(life: Life, request: Request) {
+    const isKnown = request.urls.every((host) => life.known.has(host))
+    const isNew = request.urls.some((host) => host.startsWith("new-"))
+    const { creditsUsed } = await this.send(life.url, request)
+    if (request.key !== undefined || isNew) this.keyedOrNew++
+    else if (isKnown) this.cachedWithoutKey++
+    if (creditsUsed === request.urls.length) request.urls.forEach((host) => life.known.add(host))
+  }
+}
+
+/** Returns how many charges no client knows of. Throws when a charge is lost, doubled or too many. */
+const unacknowledged = (
+  charges: ReadonlyArray<readonly [requestId: string, credits: number]>,
+  { acknowledged, inFlight }: Clients,
+  collected: number,
+) => {
   const charged = new Map(charges)
   assert.equal(charged.size, charges.length, "a request was charged twice")
   for (const [requestId, credits] of acknowledged) {
@@ -204,20 +224,11 @@ const crashOn = async (
     )
   }
   const paid = [...acknowledged.values()].filter((credits) => credits > 0)
-  const unacknowledged = charged.size - paid.length
+  const count = charged.size - paid.length
   const unnamed = inFlight.filter(({ key }) => key === undefined).length
-  assert(unacknowledged >= collected, "a repeat got an answer that was not charged")
-  assert(unacknowledged <= collected + unnamed, "more requests were charged than were in flight")
-  return {
-    kills: options.rounds * processes,
-    acknowledged: acknowledged.size,
-    cachedWithoutKey,
-    keyedOrNew,
-    inFlight: inFlight.length,
-    unacknowledged,
-    collected,
-    heldAtLast,
-  }
+  assert(count >= collected, "a repeat got an answer that was not charged")
+  assert(count <= collected + unnamed, "more requests were charged than were in flight")
+  return count
 }
 
 const heldIsReturned = async (program: Program, withinMs: number) => {
