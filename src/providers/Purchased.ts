@@ -70,38 +70,7 @@ const over = (
       return refusal._tag === "StoreFailure" ? Effect.zipRight(warnOfStore(refusal), error) : error
     })
 
-  const close = (purchase: Purchase, state: Cost["state"], bill: Billing) => {
-    const rows = bill.rows ?? (state === "answered" ? purchase.targets : 0)
-    const computed = price === undefined ? null : Math.round((rows * price) / 1000)
-    const cost = bill.cost ?? computed
-    meters.rowsBought(rows)
-    if (cost !== null) meters.cost(cost / 1e6)
-    return purchases.close(purchase, { state, rows, cost, isReported: bill.cost !== undefined })
-  }
-
-  const pauseAfter = ({ reason, retryAfter }: ProviderError) =>
-    reason === "Throttled" && retryAfter !== undefined
-      ? Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          purchases.pause(provider, now + Duration.toMillis(retryAfter)),
-        )
-      : Effect.void
-
-  const stayUnknown = Effect.sync(() => meters.unknownCalls(1))
-
-  /** Closes the purchase, unless the vendor may have billed what no answer shows. */
-  const ended = (purchase: Purchase, bill: Billing, exit: Exit.Exit<unknown, ProviderError>) => {
-    if (Exit.isSuccess(exit)) {
-      return bill.isOpen(undefined)
-        ? stayUnknown
-        : Effect.flatMap(AfterStored, (after) => after(close(purchase, "answered", bill)))
-    }
-    const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
-    if (error === undefined) return stayUnknown
-    return Effect.zipRight(
-      pauseAfter(error),
-      bill.isOpen(error.reason) ? stayUnknown : close(purchase, "failed", bill),
-    )
-  }
+  const { close, ended } = closing(purchases, provider, price, meters)
 
   const send = (
     purchase: Purchase,
@@ -144,6 +113,49 @@ const over = (
     )
 
   return { ...inner, lookup }
+}
+
+/** Closes the purchases of a vendor, and counts what they cost. */
+const closing = (
+  purchases: Purchases["Type"],
+  provider: string,
+  price: number | undefined,
+  meters: Meters.Meters,
+) => {
+  const close = (purchase: Purchase, state: Cost["state"], bill: Billing) => {
+    const rows = bill.rows ?? (state === "answered" ? purchase.targets : 0)
+    const computed = price === undefined ? null : Math.round((rows * price) / 1000)
+    const cost = bill.cost ?? computed
+    meters.rowsBought(rows)
+    if (cost !== null) meters.cost(cost / 1e6)
+    return purchases.close(purchase, { state, rows, cost, isReported: bill.cost !== undefined })
+  }
+
+  const pauseAfter = ({ reason, retryAfter }: ProviderError) =>
+    reason === "Throttled" && retryAfter !== undefined
+      ? Effect.flatMap(Clock.currentTimeMillis, (now) =>
+          purchases.pause(provider, now + Duration.toMillis(retryAfter)),
+        )
+      : Effect.void
+
+  const stayUnknown = Effect.sync(() => meters.unknownCalls(1))
+
+  /** Closes the purchase, unless the vendor may have billed what no answer shows. */
+  const ended = (purchase: Purchase, bill: Billing, exit: Exit.Exit<unknown, ProviderError>) => {
+    if (Exit.isSuccess(exit)) {
+      return bill.isOpen(undefined)
+        ? stayUnknown
+        : Effect.flatMap(AfterStored, (after) => after(close(purchase, "answered", bill)))
+    }
+    const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+    if (error === undefined) return stayUnknown
+    return Effect.zipRight(
+      pauseAfter(error),
+      bill.isOpen(error.reason) ? stayUnknown : close(purchase, "failed", bill),
+    )
+  }
+
+  return { close, ended }
 }
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
