@@ -102,7 +102,7 @@ const baseOf = ({ base, node }: Target): string => {
 /** A build step that `bench/ablation.ts` can leave out, to measure the gain of the step. */
 export type Step = "code cache" | BundleStep
 
-export interface Options {
+interface Options {
   readonly without?: ReadonlyArray<Step>
   readonly plugins?: ReadonlyArray<Plugin>
 }

@@ -13,13 +13,13 @@ import { decodeBatch, postBatch } from "./support/postBatch.ts"
 export const hostsOfRound = 40
 const requestsToEach = 400
 
-export interface Replica {
+interface Replica {
   readonly url: string
   /** Ends the process with SIGKILL. */
   readonly kill: () => Promise<void>
 }
 
-export interface Round {
+interface Round {
   readonly vendor: Vendor
   readonly apiKey: string
   /** The replicas, whose calls reach the vendor at the addresses of `settingsOf`. */
@@ -48,7 +48,7 @@ interface Call {
   answeredAt: number
 }
 
-export type Vendor = ReturnType<typeof watched>
+type Vendor = ReturnType<typeof watched>
 
 /** Makes a vendor answer after 20 to 120 ms, and watches its calls. */
 export const watched = (moz: Effect.Effect.Success<typeof FakeMoz.make>) => {

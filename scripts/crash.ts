@@ -16,14 +16,14 @@ import { type Program, programOn } from "./program.ts"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
 import { withVendor } from "./support/withVendor.ts"
 
-export interface Options {
+interface Options {
   readonly rounds: number
   readonly database: "sqlite" | "postgres"
   /** The program's main file (default: the TypeScript sources). */
   readonly program?: string
 }
 
-export interface Outcome {
+interface Outcome {
   readonly kills: number
   /** The number of answered requests. Answers that were replayed are not counted. */
   readonly acknowledged: number

@@ -23,15 +23,7 @@ import { withVendor } from "./support/withVendor.ts"
 import { type Program, programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
 
-export interface Options {
-  /**
-   * The duration of each of two periods of load, in seconds: one before the primary is killed, and
-   * one after the time limit for the recovery has passed.
-   */
-  readonly seconds: number
-}
-
-export interface Outcome extends Traffic.Tally {
+interface Outcome extends Traffic.Tally {
   /** The longest time between two successful answers until the limit, in milliseconds. */
   readonly longestGapMs: number
   /** The time from the promotion to the next successful answer, in milliseconds. */
@@ -49,7 +41,11 @@ const unnoticedMs = 1000
 
 const clients = 32
 
-export const failover = async ({ seconds }: Options): Promise<Outcome> => {
+/**
+ * Puts load on the replicas for so many seconds before the primary is killed, and again after the
+ * time limit for the recovery has passed.
+ */
+const failover = async (seconds: number): Promise<Outcome> => {
   const scope = Effect.runSync(Scope.make())
   const pair = await Standby.start({ durable: true, synchronous: true })
   try {
@@ -257,7 +253,7 @@ const printGaps = (all: ReadonlyArray<Gaps>) => {
 }
 
 const killed = async (seconds: number) => {
-  const outcome = await failover({ seconds })
+  const outcome = await failover(seconds)
   console.log(outcome)
   const { backAfterMs, doubled, lost } = outcome
   if (lost > 0 || doubled > 0 || backAfterMs > limitMs) {

@@ -1,7 +1,7 @@
 /** Converts a page of the guide from Markdown to HTML. */
 import { Marked, Renderer, type Token, type Tokens } from "marked"
 
-export interface Document {
+interface Document {
   readonly title: string
   /** The page's HTML without its title. */
   readonly html: string

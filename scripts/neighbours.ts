@@ -32,7 +32,7 @@ const abandon = (url: string, apiKey: string, urls: ReadonlyArray<string>, after
   })
 
 /** The vendor's rows are counted while requests end that nobody waits for. */
-export const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Attack => ({
+const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Attack => ({
   name: "clients that hang up after a whole request",
   run: async (until) => {
     let rows = 0
@@ -67,7 +67,7 @@ const fails = (status: number): Reply => {
 }
 
 /** A vendor that fails each call with a poisoned URL must not fail the URLs of other accounts. */
-export const poison = (
+const poison = (
   world: World,
   name: string,
   failure: Reply,
@@ -105,7 +105,7 @@ export const poison = (
   },
 })
 
-export const silentCollector = (world: World): Attack => ({
+const silentCollector = (world: World): Attack => ({
   name: "14 kB headers while the OTLP collector is silent",
   run: async (until) => {
     const collector = createServer((socket) => void socket.on("error", () => {}).resume())
@@ -135,7 +135,7 @@ export const silentCollector = (world: World): Attack => ({
   },
 })
 
-export const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)): Attack => ({
+const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)): Attack => ({
   name: "600 bodies of one account that stall",
   run: async (until) => {
     const head = `POST ${batchPath} HTTP/1.1\r\nhost: a\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${maxBodyBytes}\r\n\r\n`
@@ -152,7 +152,7 @@ export const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)):
   },
 })
 
-export const longPages = (world: World, apiKey = world.keyOf("hoarder", 1_000_000)): Attack => ({
+const longPages = (world: World, apiKey = world.keyOf("hoarder", 1_000_000)): Attack => ({
   name: "pages of 1,000 characters in the cache",
   run: async (until) => {
     let pages = 0

@@ -7,9 +7,9 @@ import { promisify } from "node:util"
 import * as Schema from "effect/Schema"
 
 /** The program's main file in the sources. */
-export const source = join(import.meta.dirname, "..", "src", "main.ts")
+const source = join(import.meta.dirname, "..", "src", "main.ts")
 
-export interface Options {
+interface Options {
   readonly cwd: string
   readonly settings: Readonly<Record<string, string>>
   /** The program's main file (default: the sources). */

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
-export interface Options {
+interface Options {
   /** The addresses of the replicas. Successive requests go to the replicas in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string

@@ -10,7 +10,7 @@ import { median } from "../support/quantile.ts"
 
 const run = promisify(execFile)
 
-export interface Load {
+interface Load {
   /** The path of the file with the requests, written by `writeRequests`. */
   readonly file: string
   readonly seconds: number

@@ -33,7 +33,7 @@ export interface Result {
   }>
 }
 
-export interface About {
+interface About {
   readonly date: string
   readonly commit: string
   readonly machine: string

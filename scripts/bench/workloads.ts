@@ -68,7 +68,7 @@ const known = group("known", "known", {
   meaning: "the figures were bought beforehand and are in memory",
 })
 
-export const groups: ReadonlyArray<Group> = [
+const groups: ReadonlyArray<Group> = [
   { ...known, rows: [...known.rows, { name: "known, balance", urls: 0, requests: [balance] }] },
   group("bought", "bought", {
     meaning:

@@ -25,7 +25,7 @@ export interface Options {
   readonly dropsRowLocks?: boolean
 }
 
-export interface EngineProxy {
+interface EngineProxy {
   /** The server's URL, by way of the proxy. */
   readonly url: string
   /** The statements that were refused. */

@@ -10,7 +10,7 @@ export const login = "login@example.com"
 export const password = "a-password-for-tests"
 
 /** The account's deposits and what is left of them, in USD. */
-export const money = { total: 100, balance: 12.34 }
+const money = { total: 100, balance: 12.34 }
 
 /** A host that is not in the fake's index. */
 export const unknown = "unknown.com"

@@ -10,7 +10,7 @@ import { figure } from "./fakeFigure.ts"
 export const token = "a-moz-token-for-tests"
 
 /** The rows of the fake's subscription. */
-export const allotted = 3000
+const allotted = 3000
 
 /** The fake's index now. */
 export const index = "tD4grH2TmrmTfXW65xr+tg=="

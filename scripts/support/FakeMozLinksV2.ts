@@ -11,7 +11,7 @@ export { figures }
 export const token = "a-links-token-for-tests"
 
 /** The fake's index now. */
-export const index = "p/z6qTYXg9J/Zp0W7Ei1FA=="
+const index = "p/z6qTYXg9J/Zp0W7Ei1FA=="
 
 /** The fake refuses the whole call when it contains this target. */
 export const refused = "refused.example.com/"

@@ -8,7 +8,7 @@ import type { ProviderError } from "../../src/MetricsProvider.ts"
 import { listen } from "./RawHttp.ts"
 
 /** One received call. */
-export interface Call {
+interface Call {
   readonly method: string
   /** Path and query. */
   readonly url: string
@@ -17,7 +17,7 @@ export interface Call {
   readonly json: unknown
 }
 
-export interface Reply {
+interface Reply {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string
@@ -29,7 +29,7 @@ export interface Fault {
   readonly apply: (response: Http.ServerResponse, reply: Reply, call: Call) => void
 }
 
-export interface FakeVendor {
+interface FakeVendor {
   /** The URL of the fake, without a path. */
   readonly address: string
   /** All calls so far, including those with a fault. */

@@ -13,7 +13,7 @@ import * as Postgres from "./Postgres.ts"
 import * as ServerProcess from "./ServerProcess.ts"
 
 /** One node: a Patroni and its PostgreSQL. */
-export interface Node {
+interface Node {
   readonly name: string
   /** Kills Patroni and all processes of PostgreSQL, as a crash of the machine does. */
   readonly kill: () => Promise<void>

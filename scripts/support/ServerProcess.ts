@@ -6,7 +6,7 @@ import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 
-export interface Options {
+interface Options {
   readonly command: ReadonlyArray<string>
   /** The server prints this text on stderr once it accepts connections. */
   readonly readyText: string

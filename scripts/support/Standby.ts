@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import * as Postgres from "./Postgres.ts"
 
-export interface Standby extends Postgres.Server {
+interface Standby extends Postgres.Server {
   /** Makes the standby a primary. Resolves once it accepts writes. */
   readonly promote: () => Promise<void>
 }
@@ -15,7 +15,7 @@ export interface Pair {
   readonly destroy: () => Promise<void>
 }
 
-export interface Options extends Postgres.Options {
+interface Options extends Postgres.Options {
   /** When true, a COMMIT on the primary waits until the standby has written the commit to disk. */
   readonly synchronous: boolean
 }

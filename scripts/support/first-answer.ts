@@ -6,7 +6,7 @@ import { get, type IncomingMessage } from "node:http"
 import { setTimeout } from "node:timers/promises"
 import { freePort } from "../free-port.ts"
 
-export interface Question {
+interface Question {
   readonly path: string
   readonly apiKey: string
 }

@@ -28,7 +28,7 @@ export interface Api {
   >
 }
 
-export const endpointsOf = <A extends Api>({ groups }: A) =>
+const endpointsOf = <A extends Api>({ groups }: A) =>
   Object.values(groups).flatMap(({ endpoints }) => Object.values(endpoints))
 
 /**

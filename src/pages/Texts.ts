@@ -121,7 +121,7 @@ export const asked = ({ plan, reasons, run }: Question, limit: number): string =
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
 
 /** `at` is in epoch milliseconds. */
-export const moment = (at: number) => moments.format(at)
+const moment = (at: number) => moments.format(at)
 
 /** The most that something costs. */
 export const atMost = (credits: number | undefined): string =>

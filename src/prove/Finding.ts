@@ -3,7 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 
-export const properties = [
+const properties = [
   "connection",
   "durability",
   "clock",

@@ -17,7 +17,7 @@ import type { Faults } from "./Faults.ts"
 import type { Call, Caller } from "./VendorWatch.ts"
 import type { World } from "./World.ts"
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly faults: Faults
   readonly file: string

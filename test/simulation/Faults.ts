@@ -49,7 +49,7 @@ const events = [
   "outage: the store stops answering",
 ] as const
 
-export type Fault = keyof typeof chances
+type Fault = keyof typeof chances
 export type Event = (typeof events)[number]
 type Conflict = `store: conflict at ${string}`
 

@@ -23,7 +23,7 @@ export interface Outage {
   readonly until: number
 }
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults

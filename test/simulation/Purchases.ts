@@ -6,7 +6,7 @@ import type { Call, Caller } from "./VendorWatch.ts"
 import type { Faults } from "./Faults.ts"
 import type { World } from "./World.ts"
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly faults: Faults
   /** How long no replica must buy figures anew, in milliseconds. */

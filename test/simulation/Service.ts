@@ -106,7 +106,7 @@ interface Life {
   readonly connections: Set<Connection>
 }
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly faults: Faults
   readonly purchases: Purchases

@@ -34,7 +34,7 @@ import { Stuck, World } from "./World.ts"
  */
 const excusedMs = 12_000
 
-export interface Options {
+interface Options {
   /** Keeps the notes of everything that happens, to print them. */
   readonly record?: boolean
   /** Leaves out all requests but these. */

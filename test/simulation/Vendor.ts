@@ -112,7 +112,7 @@ export const boughtAt = (world: World, target: Target, metrics: Metrics): number
   return Math.min(world.now, world.now - world.elapsedMs + elapsedMs + periodMs)
 }
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults

@@ -74,12 +74,12 @@ export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/Cu
 const slackMs = 150
 
 /** How much longer than the timeout of a call a claim lasts. */
-export const claimGraceMs = 2000
+const claimGraceMs = 2000
 
 /** How long after a vendor's fault lookups may fail unasked, because its circuit is open. */
 const circuitMs = 40_000
 
-export interface Options {
+interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults

@@ -19,7 +19,7 @@ import type { VendorWatch } from "./VendorWatch.ts"
 import type { World } from "./World.ts"
 
 /** One request on its way to a replica and back. */
-export interface Attempt {
+interface Attempt {
   readonly name: string
   readonly customer: Customer
   readonly ask: Ask

@@ -11,7 +11,7 @@ import type { Witness } from "./Witness.ts"
 import type { World } from "./World.ts"
 
 /** One request of a client, which may repeat it. */
-export interface Planned {
+interface Planned {
   readonly index: number
   readonly atMs: number
   readonly customer: Customer
@@ -61,7 +61,7 @@ export const plan = (world: World, { customers }: Template, lengthMs: number) =>
   return planned
 }
 
-export interface Clients {
+interface Clients {
   readonly world: World
   readonly faults: Faults
   readonly witness: Witness

@@ -9,7 +9,7 @@ import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { Random } from "../simulation/Random.ts"
 
 /** What the vendor did with the calls for figures, by its own records. */
-export interface Bill {
+interface Bill {
   calls: number
   /** The targets of these calls. */
   targets: number

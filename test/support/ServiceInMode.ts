@@ -39,7 +39,7 @@ export const modes = ["express", "router"] as const
 export type Mode = (typeof modes)[number]
 
 /** The services that a request uses. A test may replace one of them. */
-export type Layers = ApiKeys | CreditLedger | MetricsProvider
+type Layers = ApiKeys | CreditLedger | MetricsProvider
 
 export interface Options {
   readonly provider: Layer.Layer<MetricsProvider>
@@ -63,7 +63,7 @@ export interface Transactions {
 }
 
 /** The fixed time of all services in these tests, so that both modes have the same times. */
-export const time = Date.UTC(2026, 0, 1)
+const time = Date.UTC(2026, 0, 1)
 
 const stillClock = Object.assign(Clock.make(), {
   unsafeCurrentTimeMillis: () => time,

@@ -1,5 +1,5 @@
 /** Files with lists of URLs, which `authority check`, the console and the client pay alike. */
-export interface Fixture {
+interface Fixture {
   readonly name: string
   readonly content: string | Uint8Array
   readonly urls: ReadonlyArray<string>

@@ -8,7 +8,7 @@ import { StoreFailure } from "../../src/StoreFailure.ts"
 import { assert } from "@effect/vitest"
 import { figures, hold, problemsOf, settle, statement } from "../../scripts/support/ledger.ts"
 
-export interface Load {
+interface Load {
   /** The requests whose charge of one credit was acknowledged. */
   readonly acknowledged: Array<RequestId>
   /** The messages of the failed requests. */

@@ -14,7 +14,7 @@ import { batch, creditsPath } from "./TestServer.ts"
 import { type Answer } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-export interface Database {
+interface Database {
   readonly client: Layer.Layer<SqlClient.SqlClient, unknown>
   /** Stops all commits until `thaw`. */
   readonly freeze: Effect.Effect<unknown>
