@@ -139,6 +139,10 @@ export interface Circuit {
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 
+/** Why a vendor is not asked now; undefined when it is. */
+export const reasonOf = ({ isPaused, openReason }: Circuit): string | undefined =>
+  openReason ?? (isPaused === true ? "the provider asked for a pause" : undefined)
+
 /**
  * Asks a vendor for its state, for at most 10 seconds. Returns an empty state when the vendor has no
  * free call.

@@ -28,6 +28,7 @@ import {
   MetricsProvider,
   type ProviderStatus,
   quotaDocumentOf,
+  reasonOf,
   statusInTime,
 } from "../MetricsProvider.ts"
 import * as ProviderReport from "../ProviderReport.ts"
@@ -297,7 +298,7 @@ const stateOf = (circuit: Circuit) =>
       return {
         provider,
         circuit: openReason === undefined ? "closed" : isExhausted ? "exhausted" : "open",
-        reason: openReason ?? null,
+        reason: reasonOf(circuit) ?? null,
         callsInFlight: calls?.inFlight ?? null,
         callLimit: calls?.limit ?? null,
         latencyMs: calls?.latencyMs ?? null,

@@ -356,7 +356,9 @@ export const ProviderState = Schema.Struct({
   circuit: Schema.Literal("closed", "open", "exhausted").annotations({
     description: "While it is open, the provider is not asked. Exhausted: its quota is used up.",
   }),
-  reason: Schema.NullOr(Schema.String).annotations({ description: "Why the circuit is open." }),
+  reason: Schema.NullOr(Schema.String).annotations({
+    description: "Why the circuit is open, or the provider is not asked for a while.",
+  }),
   callsInFlight: Schema.NullOr(Schema.Number),
   callLimit: Schema.NullOr(Schema.Number),
   latencyMs: Schema.NullOr(Schema.Number).annotations({

@@ -4,18 +4,19 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { errorBody } from "../contract/Envelope.ts"
 import { Health } from "../Health.ts"
-import { type Circuit, MetricsProvider } from "../MetricsProvider.ts"
+import { type Circuit, MetricsProvider, reasonOf } from "../MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
 
 export const paths = ["/health/live", "/health/ready"] as const
 
 // Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
 // every replica out of service, although cached figures and the chain's next provider still work.
-const stateOf = ({ isExhausted, isPaused, openReason, provider }: Circuit) => {
-  const calls = isPaused === true ? "paused: the provider asked for a pause" : "closed"
+const stateOf = (circuit: Circuit) => {
+  const reason = reasonOf(circuit)
+  const state = circuit.openReason === undefined ? "paused" : "open"
   return [
-    provider,
-    openReason === undefined ? calls : `${isExhausted ? "exhausted" : "open"}: ${openReason}`,
+    circuit.provider,
+    reason === undefined ? "closed" : `${circuit.isExhausted ? "exhausted" : state}: ${reason}`,
   ]
 }
 

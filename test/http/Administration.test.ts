@@ -193,6 +193,7 @@ describe("the administration", () => {
               {
                 provider: "dataforseo",
                 openReason: undefined,
+                isPaused: true,
                 status: new ProviderError({
                   provider: "dataforseo",
                   reason: "Refused",
@@ -216,7 +217,13 @@ describe("the administration", () => {
           index: "2026-11-01",
           statusError: null,
         },
-        { provider: "dataforseo", circuit: "closed", callsInFlight: null, quota: null },
+        {
+          provider: "dataforseo",
+          circuit: "closed",
+          reason: "the provider asked for a pause",
+          callsInFlight: null,
+          quota: null,
+        },
       ])
       assert.include(body.data.providers[1].statusError, "wrong password")
     }),
