@@ -1034,6 +1034,41 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "bars and choices can be seen with forced colors, and paper is light and has whole lines",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* service()
+        const { act, page } = yield* visit(url, "/console", { forcedColors: "active" })
+        const styleOf = (selector: string, property: "backgroundColor" | "textDecorationLine") =>
+          act((page) =>
+            page.evaluate(`getComputedStyle(document.querySelector("${selector}")).${property}`),
+          )
+        const checked = ".themes :checked + span"
+        assert.strictEqual(yield* styleOf(checked, "textDecorationLine"), "underline")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, ["a.com"]))
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 1 address"))
+        for (const bar of [".bar .done", ".bars :enabled .column span", "td .track span"]) {
+          assert.notStrictEqual(
+            yield* styleOf(bar, "backgroundColor"),
+            yield* styleOf("body", "backgroundColor"),
+          )
+        }
+        yield* act((page) => page.getByText("Dark", { exact: true }).click())
+        yield* act(() => page.goto(`${url}/docs/guide/operating`))
+        yield* act(() => page.emulateMedia({ forcedColors: "none", media: "print" }))
+        const ofPre = (property: string) =>
+          act((page) =>
+            page.evaluate(`getComputedStyle(document.querySelector("pre")).${property}`),
+          )
+        assert.strictEqual(yield* ofPre("colorScheme"), "light")
+        assert.strictEqual(yield* ofPre("whiteSpace"), "pre-wrap")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console keeps the chosen light or dark theme after a reload, and the guide has the same theme",
     () =>
       Effect.gen(function* () {
