@@ -18,7 +18,7 @@ import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { Agent, createServer, request, type ServerResponse } from "node:http"
-import { type AddressInfo, connect, type Socket } from "node:net"
+import { connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
@@ -30,6 +30,7 @@ import * as Schema from "effect/Schema"
 import { maxBodyBytes } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { rssMb } from "./bench/measure.ts"
+import { listenOnFreePort } from "./free-port.ts"
 import { heapFlags } from "./heap-flags.ts"
 import * as neighbours from "./neighbours.ts"
 import { decodeBatch } from "./support/postBatch.ts"
@@ -75,7 +76,7 @@ const vendor = createServer(async (incoming, response) => {
     response.end(JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site } })),
   )
 })
-await once(vendor.listen(0, "127.0.0.1"), "listening")
+const vendorPort = await listenOnFreePort(vendor)
 
 /** Runs `act` while the vendor answers with `other`. */
 const whileVendor = async <A>(other: Reply, act: () => Promise<A>) => {
@@ -92,7 +93,7 @@ const env = {
   AUTHORITY_MAX_CONNECTIONS: String(maxConnections),
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token",
-  AUTHORITY_MOZ_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
+  AUTHORITY_MOZ_URL: `http://127.0.0.1:${vendorPort}`,
 }
 const runIn = (cwd: string, ...args: ReadonlyArray<string>) =>
   JSON.parse(

@@ -6,10 +6,11 @@ import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { Agent, request } from "node:http"
-import { type AddressInfo, connect, createServer } from "node:net"
+import { connect, createServer } from "node:net"
 import { setTimeout as sleep } from "node:timers/promises"
 import { maxBodyBytes, maxUrlLength, maxUrls } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
+import { listenOnFreePort } from "./free-port.ts"
 import type { Attack, Reply, World } from "./hostile.ts"
 import { decodeBatch } from "./support/postBatch.ts"
 
@@ -109,8 +110,7 @@ const silentCollector = (world: World): Attack => ({
   name: "14 kB headers while the OTLP collector is silent",
   run: async (until) => {
     const collector = createServer((socket) => void socket.on("error", () => {}).resume())
-    await once(collector.listen(0, "127.0.0.1"), "listening")
-    const { port } = collector.address() as AddressInfo
+    const port = await listenOnFreePort(collector)
     const traced = await world.start({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
     const agent = new Agent({ keepAlive: true })
     try {

@@ -2,7 +2,6 @@
  * A company's network: `vendor.test` and `service.test` are reached only through its proxy, over
  * TLS, and only the company's own authority has signed their certificate.
  */
-import { once } from "node:events"
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
 import * as Net from "node:net"
@@ -10,6 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Duplex } from "node:stream"
 import * as Tls from "node:tls"
+import { listenOnFreePort } from "../free-port.ts"
 
 /** `url` is the address of the server without TLS that answers for both hosts. */
 export const start = async (url: string) => {
@@ -30,17 +30,17 @@ export const start = async (url: string) => {
   const tls = Tls.createServer({ cert: certificate, key }, (socket) =>
     join2(socket, Net.connect(Number(port), "127.0.0.1")),
   )
+  const tlsPort = await listenOnFreePort(tls)
   const asked: Array<string> = []
   const proxy = Http.createServer().on("connect", (request, socket) => {
     asked.push(request.url ?? "")
     socket.write("HTTP/1.1 200 Connection established\r\n\r\n")
-    join2(socket, Net.connect(portOf(tls), "127.0.0.1"))
+    join2(socket, Net.connect(tlsPort, "127.0.0.1"))
   })
-  await Promise.all([tls, proxy].map((server) => once(server.listen(0, "127.0.0.1"), "listening")))
   return {
     /** The settings of a program in this network. */
     settings: {
-      HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}`,
+      HTTPS_PROXY: `http://127.0.0.1:${await listenOnFreePort(proxy)}`,
       NODE_EXTRA_CA_CERTS: authority,
     },
     /** The hosts and ports for which the proxy was asked. */
@@ -51,11 +51,6 @@ export const start = async (url: string) => {
       rmSync(folder, { recursive: true })
     },
   }
-}
-
-const portOf = (server: Net.Server) => {
-  const address = server.address()
-  return address === null || typeof address === "string" ? 0 : address.port
 }
 
 /** The authority, and the certificate of both hosts; good until 2126. */

@@ -6,6 +6,7 @@
  * what a client expects.
  */
 import * as Net from "node:net"
+import { listenOnFreePort } from "../free-port.ts"
 
 export interface Options {
   /** The server's URL, with or without a database. */
@@ -92,11 +93,8 @@ export const start = async (options: Options): Promise<EngineProxy> => {
     })
     server.on("data", (bytes: Buffer) => void client.write(bytes))
   })
-  await new Promise<void>((resolve) => void proxy.listen(0, "127.0.0.1", resolve))
-  const address = proxy.address()
-  if (address === null || typeof address === "string") throw new Error("the proxy has no port")
   url.hostname = "127.0.0.1"
-  url.port = String(address.port)
+  url.port = String(await listenOnFreePort(proxy))
 
   return {
     url: url.href.replace(/\/$/, ""),

@@ -2,7 +2,6 @@
  * A small system of another company that keeps credits, over real HTTP on a free port. It stands
  * for the system in the guide's page about ledgers, whose protocol it speaks.
  */
-import assert from "node:assert/strict"
 import * as Http from "node:http"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
@@ -15,6 +14,7 @@ import { Books, type Refusal } from "../../src/ledger/Books.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import type { HoldExpired } from "../../src/ledger/Hold.ts"
 import { RequestId } from "../../src/RequestId.ts"
+import { listenOnFreePort } from "../free-port.ts"
 
 const Hold = Schema.Struct({
   accountId: AccountId,
@@ -149,12 +149,8 @@ export const start = async (token: string) => {
       return reply(400, { message: String(error) })
     }
   })
-  server.listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const address = server.address()
-  assert(address !== null && typeof address === "object")
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    url: `http://127.0.0.1:${await listenOnFreePort(server)}`,
     stop: async () => {
       const closed = once(server, "close")
       server.close()

@@ -2,6 +2,7 @@
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { listenOnFreePort } from "../free-port.ts"
 
 /**
  * How a COMMIT fails. "answer lost": the connection breaks after the server has received the
@@ -65,17 +66,15 @@ export const make = (database: Redacted.Redacted) =>
         else if (mine === undefined && !isSilent) client.write(bytes)
       })
     })
-    yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+    const own = yield* Effect.acquireRelease(
+      Effect.promise(() => listenOnFreePort(proxy)),
       () =>
         Effect.async<void>((resume) => {
           proxy.close(() => resume(Effect.void))
           lines.forEach(cut)
         }),
     )
-    const address = proxy.address()
-    if (address === null || typeof address === "string") return yield* Effect.dieMessage("no port")
-    url.port = String(address.port)
+    url.port = String(own)
 
     return {
       url: Redacted.make(url.href),

@@ -3,6 +3,7 @@ import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import { listenOnFreePort } from "../free-port.ts"
 import { eventually } from "./eventually.ts"
 
 export interface Request {
@@ -24,19 +25,14 @@ type Piece = string | Uint8Array
 export const listen = (server: Http.Server): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
-      Effect.async<Net.AddressInfo | string | null>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server.address())))
-      }),
+      Effect.promise(() => listenOnFreePort(server)),
       () =>
         Effect.async<void>((resume) => {
           server.close(() => resume(Effect.void))
           server.closeAllConnections()
         }),
     ),
-    (address) => {
-      if (address === null || typeof address === "string") throw new Error("no port")
-      return `http://127.0.0.1:${address.port}`
-    },
+    (port) => `http://127.0.0.1:${port}`,
   )
 
 export interface Answer {

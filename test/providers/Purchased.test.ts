@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { freePort } from "../../scripts/free-port.ts"
 import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
+import { listenOnFreePort } from "../../scripts/free-port.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
@@ -566,12 +567,6 @@ const brokenTls = Effect.gen(function* () {
 
 const listening = (server: Net.Server) =>
   Effect.acquireRelease(
-    Effect.async<number>((resume) => {
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        if (address === null || typeof address === "string") throw new Error("no port")
-        resume(Effect.succeed(address.port))
-      })
-    }),
+    Effect.promise(() => listenOnFreePort(server)),
     () => Effect.sync(() => server.close()),
   )
