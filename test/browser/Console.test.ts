@@ -8,7 +8,7 @@ import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
-import { isMissing, visit } from "../support/Browser.ts"
+import { examineContrast, isMissing, visit } from "../support/Browser.ts"
 import {
   timeout,
   sites,
@@ -1105,6 +1105,8 @@ describe.skipIf(isMissing)("the documentation pages", () => {
         const [response] = yield* Effect.all([answer, send], { concurrency: 2 })
         assert.strictEqual(response.status(), 200)
         yield* act((page) => page.reload())
+        yield* act((page) => page.getByRole("tab", { name: "Status: 400" }).first().waitFor())
+        yield* act(examineContrast)
         yield* act((page) => page.getByRole("link", { name: "Operating" }).click())
         yield* act((page) => heading(page, "The settings"))
       }),

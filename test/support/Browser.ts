@@ -90,10 +90,17 @@ const dark = ["dark", '{ resultTypes: ["violations"], runOnly: ["color-contrast"
 /** The dark theme is examined with `THOROUGH` only, because it takes as long as the light one. */
 const themes = process.env["THOROUGH"] === undefined ? [light] : [light, dark]
 
-const examine = async (page: Page, state: string) => {
+/** Fails when a text has too little contrast in either theme: for a page whose HTML is not ours. */
+export const examineContrast = (page: Page) => examine(page, "contrast", [["light", dark[1]], dark])
+
+const examine = async (
+  page: Page,
+  state: string,
+  wanted: ReadonlyArray<readonly ["light" | "dark", string]> = themes,
+) => {
   // `evaluate` runs axe despite the page's security policy.
   await page.evaluate(axe.source)
-  for (const [colorScheme, rules] of themes) {
+  for (const [colorScheme, rules] of wanted) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
     const found: axe.AxeResults = await page.evaluate(`axe.run(${elements}, ${rules})`)
     assert.deepStrictEqual(
