@@ -1,6 +1,7 @@
 import { signal, useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import type { Observation } from "../client/PromiseClient.ts"
+import { counted } from "../text/counted.ts"
 import { client, currentKey, keyProblem } from "./Account.ts"
 import * as FigureLines from "./FigureLines.ts"
 import { figure } from "./Texts.ts"
@@ -73,8 +74,15 @@ const Dialog = ({ url }: { readonly url: string }) => {
         {answer.value !== undefined && "problem" in answer.value && (
           <p class="problem">{answer.value.problem}</p>
         )}
+        {answer.value !== undefined && "length" in answer.value && (
+          <p class="hint">
+            {answer.value.length === 0
+              ? "The service has no history of it yet."
+              : counted(answer.value.length, "observation")}
+          </p>
+        )}
       </div>
-      {answer.value !== undefined && !("problem" in answer.value) && (
+      {answer.value !== undefined && "length" in answer.value && answer.value.length > 0 && (
         <Found observations={answer.value} />
       )}
     </dialog>
@@ -82,7 +90,6 @@ const Dialog = ({ url }: { readonly url: string }) => {
 }
 
 const Found = ({ observations }: { readonly observations: ReadonlyArray<Observation> }) => {
-  if (observations.length === 0) return <p class="hint">The service has no history of it yet.</p>
   const lines = FigureLines.linesOf(observations)
   return (
     <>

@@ -365,6 +365,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* open("a.com")
         const plot = page.getByRole("img", { name: /^Domain authority over time/ })
         yield* act(() => plot.waitFor())
+        yield* act((page) => page.getByRole("status").getByText("5 observations").waitFor())
         const drawn = (what: string) => act(() => plot.locator(what).count())
         assert.strictEqual(yield* drawn(".stroke"), 2)
         assert.strictEqual(yield* drawn(".dot"), 5)
@@ -401,7 +402,7 @@ describe.skipIf(isMissing)("the console", () => {
         assert.isTrue(yield* act((page) => isFocused(page, "History of a.com")))
 
         yield* open("b.com")
-        yield* act((page) => page.getByText("The service has no history of it yet.").waitFor())
+        yield* act((page) => page.getByRole("status").getByText("no history of it yet").waitFor())
         yield* close
         const history = "**/v1/metrics/da-pa/history?*"
         yield* act((page) => page.route(history, (route) => route.fulfill({ status: 500 })))

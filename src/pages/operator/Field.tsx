@@ -17,7 +17,7 @@ export const Field = ({ hint, isNumber, isRequired, min, name, pattern, value }:
     <input
       {...(isNumber === true && ({ type: "number", step: 1 } as const))}
       {...(pattern !== undefined && { pattern })}
-      {...(hint !== undefined && { placeholder: hint })}
+      {...(hint !== undefined && { placeholder: hint, title: `for example ${hint}` })}
       {...(min !== undefined && { min })}
       required={isRequired === true}
       value={value.value}
