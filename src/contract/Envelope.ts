@@ -87,8 +87,8 @@ const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string
 }
 
 export const invalidRequestDescription =
-  "The request violates the contract. `error.issues` lists every violation. Only the first " +
-  `${maxJudgedItems} items of a list are checked.`
+  "The request violates the contract. `error.issues` lists every violation of the body or of the " +
+  `parameters, or one wrong header. Only the first ${maxJudgedItems} items of a list are checked.`
 
 /**
  * Makes the body of a 400. Invalid HTTP also gets a 400, but with a body that has no field `error`.
