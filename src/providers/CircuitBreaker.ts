@@ -75,7 +75,7 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
 
   const askForRenewal = Effect.flatMap(vendor.renewalMs, (renewal) =>
     Effect.map(MonotonicClock.now, (now) => {
-      if (Option.isSome(renewal)) state.renewsAt(now + Math.min(renewal.value, longestPeriodMs))
+      if (Option.isSome(renewal)) state.renewsIn(renewal.value, now)
     }),
   )
 
@@ -201,7 +201,7 @@ class State {
     if (error.reason === "Exhausted") {
       this.isExhausted = true
       this.exhaustion = isUnsent ? "its ceiling is reached" : "its quota is used up"
-      this.nextTrialAt = now + (pauseMs > 0 ? Math.min(pauseMs, longestPeriodMs) : exhaustedMs)
+      this.renewsIn(pauseMs > 0 ? pauseMs : exhaustedMs, now)
       return true
     }
     if (isUnsent) return false
@@ -213,8 +213,8 @@ class State {
   }
 
   /** Sets when the quota is renewed, if the provider is still exhausted. */
-  renewsAt(at: number): void {
-    if (this.isExhausted) this.nextTrialAt = at
+  renewsIn(ms: number, now: number): void {
+    if (this.isExhausted) this.nextTrialAt = now + Math.min(ms, longestPeriodMs)
   }
 }
 
@@ -224,4 +224,4 @@ const pauseOf = ({ retryAfter }: ProviderError) => Duration.toMillis(retryAfter 
 const exhaustedMs = 600_000
 
 /** The longest time without a trial call. Otherwise, a wrong date could block a vendor for years. */
-export const longestPeriodMs = Duration.toMillis("32 days")
+const longestPeriodMs = Duration.toMillis("32 days")

@@ -22,7 +22,6 @@ import { printable } from "../text/printable.ts"
 import * as AnswerChanges from "./AnswerChanges.ts"
 import { Bill } from "./Bill.ts"
 import type { Ask } from "./Chunks.ts"
-import { longestPeriodMs } from "./CircuitBreaker.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
@@ -125,10 +124,8 @@ export const make = (options: Options): VendorHttp => {
       ...Option.match(response?.retryAfter ?? Option.none(), {
         onNone: () => ({}),
         onSome: (retryAfter) => ({
-          retryAfter: Duration.min(
-            retryAfter,
-            reason === "Exhausted" ? longestPeriod : longestPause,
-          ),
+          // The circuit breaker limits how long an exhausted vendor is not asked.
+          retryAfter: reason === "Exhausted" ? retryAfter : Duration.min(retryAfter, longestPause),
         }),
       }),
     })
@@ -282,10 +279,8 @@ const responseOf = ({
     ),
   }))
 
-// Upper limits for `Retry-After`, the second one for a used-up quota. Otherwise, a wrong date could
-// block the vendor for years.
+// Upper limit for `Retry-After`. Otherwise, a wrong date could block the vendor for years.
 const longestPause = Duration.millis(longestPauseMs)
-const longestPeriod = Duration.millis(longestPeriodMs)
 
 const explain = ({ json, status }: VendorResponse): string => {
   const words = wordsOf(Option.getOrUndefined(json)) ?? (isRedirect(status) ? "a redirect" : "")
