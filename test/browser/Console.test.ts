@@ -8,7 +8,7 @@ import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
-import { examineContrast, isMissing, visit } from "../support/Browser.ts"
+import { examineContrast, isMissing, keyboardOf, visit } from "../support/Browser.ts"
 import {
   timeout,
   sites,
@@ -995,10 +995,7 @@ describe.skipIf(isMissing)("the console", () => {
       Effect.gen(function* () {
         const { key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
-        const hasFocus = (element: string, text: string) =>
-          act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor())
-        const press = (name: string | RegExp) =>
-          act((page) => page.getByRole("button", { name }).first().press("Enter"))
+        const { hasFocus, press } = keyboardOf(act)
         yield* act((page) => useKey(page, key))
         yield* press("Refresh")
         yield* hasFocus("[aria-disabled=false]", "Refresh")

@@ -10,7 +10,7 @@ import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { Purchases } from "../../src/Purchases.ts"
-import { isMissing, visit } from "../support/Browser.ts"
+import { isMissing, keyboardOf, visit } from "../support/Browser.ts"
 import { timeout } from "../support/ConsolePage.ts"
 import { batchPath, start } from "../support/TestServer.ts"
 
@@ -373,10 +373,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
       Effect.gen(function* () {
         const { url } = yield* start({ adminToken, credits: 1000 })
         const { act } = yield* visit(url, "/console#operator")
-        const hasFocus = (element: string, text: string) =>
-          act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor())
-        const press = (name: string | RegExp) =>
-          act((page) => page.getByRole("button", { name }).first().press("Enter"))
+        const { hasFocus, press } = keyboardOf(act)
         yield* act((page) => page.getByLabel("Token").fill(adminToken))
         yield* act((page) => page.getByLabel("Token").press("Enter"))
         yield* hasFocus("h2", "Accounts")

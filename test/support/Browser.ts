@@ -79,6 +79,14 @@ export const visit = (
     return { page, act, examine: (state) => act((page) => examine(page, state)) } satisfies Visit
   })
 
+/** Presses buttons by the keyboard, and waits for what has the focus. */
+export const keyboardOf = (act: Visit["act"]) => ({
+  press: (name: string | RegExp) =>
+    act((page) => page.getByRole("button", { name }).first().press("Enter")),
+  hasFocus: (element: string, text: string) =>
+    act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor()),
+})
+
 /** The rows of a long table are alike, and axe needs milliseconds for each. */
 const elements = '{ exclude: ["tbody tr:nth-child(n + 20)"] }'
 
