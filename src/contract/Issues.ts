@@ -136,7 +136,7 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
       // A union that says what it expects has one issue, not one for each of its members.
       if (isExplained(issue)) return [valueIssue(issue, path)]
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
-      // A value that may be null has one issue: that it is not null is no violation.
+      // The member `null` of a union adds no issue: the other member says what is wrong.
       const others = issues.filter((inner) => inner._tag !== "Type" || !isNull(inner.ast))
       return others.flatMap((inner) => collect(inner, path))
     }

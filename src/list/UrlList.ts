@@ -308,7 +308,7 @@ const isTable = (
 ) => {
   const width = widthOf(rows)
   const [head = ""] = lines[0] ?? []
-  // False for a line of several quoted cells, which is no header.
+  // Several quoted cells that were read as one still contain a quote. They are no header.
   const isQuoted = head.trimStart().startsWith('"') && !(rows[0]?.[0] ?? "").includes('"')
   const urls = lines.filter(([line = ""]) => urlsOf(line).every(isUrl))
   return (

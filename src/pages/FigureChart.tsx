@@ -56,6 +56,8 @@ const Dialog = ({ url }: { readonly url: string }) => {
     })
     return () => leaving.abort()
   }, [])
+  const observations =
+    answer.value !== undefined && "length" in answer.value ? answer.value : undefined
   return (
     <dialog
       class="card past-figures"
@@ -74,16 +76,16 @@ const Dialog = ({ url }: { readonly url: string }) => {
         {answer.value !== undefined && "problem" in answer.value && (
           <p class="problem">{answer.value.problem}</p>
         )}
-        {answer.value !== undefined && "length" in answer.value && (
+        {observations !== undefined && (
           <p class="hint">
-            {answer.value.length === 0
+            {observations.length === 0
               ? "The service has no history of it yet."
-              : counted(answer.value.length, "observation")}
+              : counted(observations.length, "observation")}
           </p>
         )}
       </div>
-      {answer.value !== undefined && "length" in answer.value && answer.value.length > 0 && (
-        <Found observations={answer.value} />
+      {observations !== undefined && observations.length > 0 && (
+        <Found observations={observations} />
       )}
     </dialog>
   )
