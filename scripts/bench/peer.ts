@@ -12,7 +12,7 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import Database from "better-sqlite3"
 import Fastify, { type FastifyError } from "fastify"
-import { getDomain } from "tldts"
+import { figuresIn, pageOf, questionOf, type Reply } from "./moz.ts"
 import { accounts, batchPath, credits, creditsPath, figuresOf, knownUrls } from "./requests.ts"
 
 const [source = "known", vendor = ""] = process.argv.slice(2)
@@ -117,15 +117,6 @@ const keys = Array.from({ length: accounts }, (_, i) => {
   return key
 })
 
-/** Returns the host, path and query of `url`; undefined when `url` is not a public web address. */
-const pageOf = (url: string) => {
-  const address = url.includes("://") ? url : `https://${url}`
-  if (!URL.canParse(address)) return undefined
-  const { hostname, pathname, protocol, search } = new URL(address)
-  if (protocol !== "https:" && protocol !== "http:") return undefined
-  return getDomain(hostname) === null ? undefined : hostname + pathname + search
-}
-
 type Figures = ReturnType<typeof figuresOf>
 /** Returns figures by page. Omits pages without figures. */
 type Lookup = (
@@ -134,51 +125,19 @@ type Lookup = (
 
 const known = new Map(knownUrls.map((url) => [pageOf(url) ?? "", figuresOf(url)]))
 
-interface Reply {
-  readonly result: {
-    readonly results_by_site: ReadonlyArray<{
-      readonly site_query: { readonly original_site_query: { readonly query: string } }
-      readonly site_metrics: {
-        readonly domain_authority: number
-        readonly page_authority: number
-        readonly spam_score: number
-      }
-    }>
-  }
-}
-
 /**
  * Buys the figures with one vendor call. The vendor accepts as many URLs per call as a batch can
  * have.
  */
 const buy = async (pages: ReadonlyArray<string>) => {
-  const site_queries = [...new Set(pages)].map((page) => ({
-    query: `https://${page}`,
-    scope: "url",
-  }))
   const response = await fetch(vendor, {
     method: "POST",
     headers: { "content-type": "application/json", "x-moz-token": "a-token-for-the-bench" },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: randomUUID(),
-      method: "data.site.metrics.fetch.multiple",
-      params: { data: { site_queries } },
-    }),
+    body: questionOf(pages),
     signal: AbortSignal.timeout(10_000),
   })
   if (!response.ok) throw new Error(`the vendor answered ${response.status}`)
-  const { result } = (await response.json()) as Reply
-  return new Map(
-    result.results_by_site.map(({ site_metrics, site_query }) => [
-      site_query.original_site_query.query.slice("https://".length),
-      {
-        domainAuthority: site_metrics.domain_authority,
-        pageAuthority: site_metrics.page_authority,
-        spamScore: site_metrics.spam_score,
-      },
-    ]),
-  )
+  return figuresIn((await response.json()) as Reply)
 }
 
 /** Whether the vendor has failed. Only the first failure is printed. */

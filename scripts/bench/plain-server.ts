@@ -20,8 +20,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { getDomain } from "tldts"
 import * as Exchange from "../../src/providers/Exchange.ts"
+import { figuresIn, pageOf, questionOf } from "./moz.ts"
 import { batchPath, credits } from "./requests.ts"
 
 const [vendor = ""] = process.argv.slice(2)
@@ -73,36 +73,13 @@ const api = HttpApi.make("plain").add(
 
 const account = "account"
 
-const pageOf = (url: string) => {
-  const address = url.includes("://") ? url : `https://${url}`
-  if (!URL.canParse(address)) return undefined
-  const { hostname, pathname, search } = new URL(address)
-  return getDomain(hostname) === null ? undefined : hostname + pathname + search
-}
-
 const buy = Effect.fnUntraced(function* (pages: ReadonlyArray<string>) {
-  const site_queries = pages.map((page) => ({ query: `https://${page}`, scope: "url" }))
   const { body } = yield* Exchange.send({
     url: vendor,
     headers: { "content-type": "application/json" },
-    body: JSON.stringify({
-      jsonrpc: "2.0",
-      id: randomUUID(),
-      method: "data.site.metrics.fetch.multiple",
-      params: { data: { site_queries } },
-    }),
+    body: questionOf(pages),
   })
-  const { result } = yield* decodeBought(body)
-  return new Map(
-    result.results_by_site.map(({ site_metrics, site_query }) => [
-      site_query.original_site_query.query.slice("https://".length),
-      {
-        domainAuthority: site_metrics.domain_authority,
-        pageAuthority: site_metrics.page_authority,
-        spamScore: site_metrics.spam_score,
-      },
-    ]),
-  )
+  return figuresIn(yield* decodeBought(body))
 })
 
 const check = Effect.fnUntraced(function* (urls: ReadonlyArray<string>) {
