@@ -2,11 +2,14 @@
  * This version runs on a database that an older version wrote: `credits verify` finds no problem,
  * API keys work, and stored answers are replayed. Stored answers expire after a day, so the test
  * sets a new expiry time when it loads the database.
+ *
+ * 47bc1c2 has schema 4. 8b50055 is the last 1.1.0, with schema 16: once with a new database, and
+ * once with the database of 47bc1c2, which it migrated.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { assert, layer } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import Database from "better-sqlite3"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,6 +19,7 @@ import * as Schema from "effect/Schema"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { grant } from "../../scripts/support/ledger.ts"
 import { Accounts } from "../../src/Account.ts"
+import { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { AuditLog } from "../../src/AuditLog.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
@@ -23,6 +27,7 @@ import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { Purchases } from "../../src/Purchases.ts"
 import * as SqlPurchases from "../../src/sql/Purchases.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import { available } from "../../src/ledger/Balance.ts"
 import { folder, serve } from "../support/Program.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
@@ -46,14 +51,17 @@ const Recorded = Schema.Struct({
       name: Schema.String,
       account: Schema.String,
       key: Schema.String,
-      works: Schema.Boolean,
+      /** The status of a request for the available credits. */
+      status: Schema.Int,
     }),
   ),
   answers: Schema.Array(
     Schema.Struct({
       ...Batch,
       idempotencyKey: Schema.String,
+      prefer: Schema.optional(Schema.String),
       contentType: Schema.String,
+      preferenceApplied: Schema.optional(Schema.String),
       answer: Schema.String,
     }),
   ),
@@ -65,9 +73,42 @@ const Recorded = Schema.Struct({
 
 const read = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8")
 
-const recorded = Schema.decodeUnknownSync(
-  Schema.parseJson(Schema.Struct({ sqlite: Recorded, postgres: Recorded })),
-)(read("47bc1c2.json"))
+/** What else a database of schema 16 has. */
+const RecordedBooks = Schema.Struct({
+  ...Recorded.fields,
+  entries: Schema.Int,
+  auditLines: Schema.Int,
+  /** The budgets without a period, and what was charged and held of them. */
+  budgets: Schema.Array(Schema.Struct({ key: ApiKeyId, credits: Schema.Int, used: Schema.Int })),
+  /** The purchases of the day on which the older version ran. */
+  purchases: Schema.Array(
+    Schema.Struct({
+      provider: Schema.String,
+      calls: Schema.Int,
+      targets: Schema.Int,
+      rows: Schema.Int,
+      cost: Schema.Int,
+      unknownCalls: Schema.Int,
+    }),
+  ),
+  usage: Schema.Array(
+    Schema.Struct({
+      account: Schema.String,
+      checks: Schema.Int,
+      credits: Schema.Int,
+      known: Schema.Int,
+    }),
+  ),
+})
+
+type Dialect = "sqlite" | "postgres"
+
+const dialects: ReadonlyArray<Dialect> = ["sqlite", "postgres"]
+
+const recordedIn = <A, I>(dump: string, dialect: Dialect, schema: Schema.Schema<A, I>) =>
+  Schema.decodeUnknownSync(Schema.parseJson(Schema.Struct({ sqlite: schema, postgres: schema })))(
+    read(`${dump}.json`),
+  )[dialect]
 
 const hourMs = 3_600_000
 
@@ -78,27 +119,29 @@ const cached = {
   fetchedAt: 1,
 }
 
-const textOf = (dialect: "sqlite" | "postgres") =>
-  `${read(`47bc1c2.${dialect}.sql`)}
+const insertCached = `
 INSERT INTO figures (provider, page, domain_authority, page_authority, fetched_at)
-VALUES ('moz', 'example.com/', 49.29, 40, 1);
+VALUES ('moz', 'example.com/', 49.29, 40, 1);`
+
+const textOf = (dump: string, dialect: Dialect) =>
+  `${read(`${dump}.${dialect}.sql`)}${dump === "47bc1c2" ? insertCached : ""}
 UPDATE receipts SET expires_at = ${Date.now() + hourMs} WHERE body IS NOT NULL;`
 
 /** Loads the older version's data into a new database. Returns the database's URL and stores. */
 const databases = {
-  sqlite: (cwd: string) =>
+  sqlite: (dump: string, cwd: string) =>
     Effect.sync(() => {
       const file = join(cwd, "old.db")
       const database = new Database(file)
-      database.exec(textOf("sqlite"))
+      database.exec(textOf(dump, "sqlite"))
       database.close()
       return { url: "sqlite:old.db", stores: sqliteFile(file) }
     }),
-  postgres: () =>
+  postgres: (dump: string) =>
     Effect.gen(function* () {
       const url = yield* temporaryDatabase
       yield* Effect.provide(
-        Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(textOf("postgres"))),
+        Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(textOf(dump, "postgres"))),
         PgClient.layer({ url }),
       )
       return { url: Redacted.value(url), stores: postgresDatabase(url) }
@@ -114,24 +157,29 @@ class OldService extends Context.Tag("OldService")<
   }
 >() {}
 
-const program = (dialect: "sqlite" | "postgres") =>
+const program = (dump: string, dialect: Dialect) =>
   Layer.scoped(
     OldService,
     Effect.gen(function* () {
       const cwd = yield* folder
-      const { stores, url } = yield* databases[dialect](cwd)
+      const { stores, url } = yield* databases[dialect](dump, cwd)
       const service = yield* serve(cwd, { AUTHORITY_DATABASE_URL: url })
       return { url: service.url, stores }
     }),
   )
 
 /** Reads the balance of each recorded account, without the running program. */
-const balancesOf = (dialect: "sqlite" | "postgres") =>
+const balancesOf = (recorded: ReadonlyArray<typeof Balance.Type>) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
-    return yield* Effect.forEach(recorded[dialect].balances, ({ account }) =>
-      Effect.flatMap(accounts.find(account), ({ id }) => ledger.balance(id)),
+    return yield* Effect.forEach(recorded, ({ account }) =>
+      Effect.gen(function* () {
+        const { id } = yield* accounts.find(account)
+        const { charged, granted, held } = yield* ledger.balance(id)
+        const left = available({ charged, granted, held })
+        return { account, available: left, held, granted, charged }
+      }),
     )
   })
 
@@ -142,7 +190,11 @@ const totalCharged = (balances: ReadonlyArray<{ readonly charged: number }>) =>
 
 const send = (
   url: string,
-  batch: { readonly apiKey: string; readonly idempotencyKey?: string | undefined },
+  batch: {
+    readonly apiKey: string
+    readonly idempotencyKey?: string | undefined
+    readonly prefer?: string | undefined
+  },
   body: string,
 ) =>
   request(url, {
@@ -152,6 +204,7 @@ const send = (
       "x-api-key": batch.apiKey,
       "content-type": "application/json",
       ...(batch.idempotencyKey !== undefined && { "idempotency-key": batch.idempotencyKey }),
+      ...(batch.prefer !== undefined && { prefer: batch.prefer }),
     },
     body,
   })
@@ -160,207 +213,276 @@ const send = (
 const isOnlyInvalid = ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
   idempotencyKey === "only-invalid"
 
-for (const dialect of ["sqlite", "postgres"] as const) {
-  const { abandoned, answers, apiKeys, balances } = recorded[dialect]
+for (const dump of ["47bc1c2", "8b50055-new", "8b50055-upgraded"]) {
+  for (const dialect of dialects) {
+    const { abandoned, answers, apiKeys, balances } = recordedIn(dump, dialect, Recorded)
 
-  layer(program(dialect), { excludeTestServices: true })(
-    `a ${dialect} database that an earlier version wrote`,
-    (it) => {
-      it.scoped("figures that an earlier version cached stay in the cache", () =>
-        Effect.gen(function* () {
-          const { stores } = yield* databases[dialect](yield* folder)
-          const kept = Effect.flatMap(MetricsCache, (cache) =>
-            cache.get("moz", ["example.com/"], 0),
-          )
-          assert.deepStrictEqual(
-            yield* Effect.provide(kept, Layer.provide(SqlMetricsCache.layer, stores)),
-            [{ ...cached, index: undefined, of: undefined }],
-          )
-        }),
-      )
-
-      it.scoped(
-        "a database that an earlier version wrote counts purchases from its first one",
-        () =>
-          Effect.gen(function* () {
-            const { stores } = yield* databases[dialect](yield* folder)
-            const sums = Effect.gen(function* () {
-              const { close, days, open } = yield* Purchases
-              const request = { provider: "moz", targets: 3, ceiling: 4 }
-              const cost = { state: "answered", rows: 3, cost: 7, isReported: false } as const
-              yield* close(yield* open(request), cost)
-              assert.strictEqual((yield* open(request)).targets, 1)
-              return yield* days({})
-            })
-            const [day] = yield* Effect.provide(sums, Layer.provide(SqlPurchases.layer, stores))
-            assert.deepInclude(day, { calls: 2, rows: 3, cost: 7, unknownTargets: 1 })
-          }),
-      )
-
-      it.scoped("figures that an earlier version cached are the first of their history", () =>
-        Effect.gen(function* () {
-          const { stores } = yield* databases[dialect](yield* folder)
-          const observed = Effect.gen(function* () {
-            const cache = yield* MetricsCache
-            const bought = (fetchedAt: number, domainAuthority: number) => ({
-              ...cached,
-              metrics: { ...cached.metrics, domainAuthority },
-              fetchedAt,
-              index: undefined,
-              of: undefined,
-            })
-            yield* cache.put([bought(2, 49.29)])
-            yield* cache.put([bought(3, 50)])
-            yield* cache.put([bought(4, 51)])
-            return yield* cache.observations("example.com/", { since: 0, limit: 10 })
-          })
-          assert.deepStrictEqual(
-            (yield* Effect.provide(observed, Layer.provide(SqlMetricsCache.layer, stores))).map(
-              ({ fetchedAt, lastFetchedAt, metrics, ofVendor }) => [
-                metrics.domainAuthority,
-                fetchedAt,
-                lastFetchedAt,
-                ofVendor,
-              ],
-            ),
-            [
-              [51, 4, 4, false],
-              [50, 3, 3, false],
-              [49.29, 1, 2, false],
-            ],
-          )
-        }),
-      )
-
-      it.scoped(
-        "the balances and entries of an earlier version's database are valid and unchanged after an upgrade",
-        () =>
-          Effect.gen(function* () {
-            const { stores } = yield* databases[dialect](yield* folder)
-            const [verified, now] = yield* Effect.provide(
-              Effect.all([verify, balancesOf(dialect)]),
-              stores,
-            )
-            assert.deepInclude(verified, { accounts: balances.length, problems: [] })
-            assert.deepStrictEqual(
-              now.map(({ charged, granted }) => ({ charged, granted })),
-              balances.map(({ charged, granted }) => ({ charged, granted })),
-            )
-          }),
-      )
-
-      it.scoped(
-        "the audit log begins with what there was, and finds changes by hand since then",
-        () =>
-          Effect.gen(function* () {
-            const { stores } = yield* databases[dialect](yield* folder)
-            yield* Effect.gen(function* () {
-              const log = yield* AuditLog
-              const keys = yield* ApiKeys
-              const sql = yield* SqlClient.SqlClient
-              const accounts = yield* (yield* Accounts).list
-              const [begin] = yield* log.list({ limit: 1 })
-              assert.deepInclude(begin, { sequence: 1, action: "log.begin" })
-              assert.strictEqual(begin?.detail["accounts"], accounts.length)
-              assert.strictEqual(begin?.detail["keys"], apiKeys.length)
-              assert.strictEqual(
-                begin?.detail["granted"],
-                String(balances.reduce((sum, { granted }) => sum + granted, 0)),
+    layer(program(dump, dialect), { excludeTestServices: true })(
+      `the ${dialect} database ${dump}, which an earlier version wrote`,
+      (it) => {
+        it.scoped(
+          "the balances and entries of an earlier version's database are valid and unchanged after an upgrade",
+          () =>
+            Effect.gen(function* () {
+              const { stores } = yield* databases[dialect](dump, yield* folder)
+              const [verified, now] = yield* Effect.provide(
+                Effect.all([verify, balancesOf(balances)]),
+                stores,
               )
-              assert.deepStrictEqual(yield* log.verify, { lines: 1, problems: [] })
+              assert.deepInclude(verified, { accounts: balances.length, problems: [] })
+              assert.deepStrictEqual(now, balances)
+            }),
+        )
 
-              const account = accounts[0]?.id ?? assert.fail("no account")
-              const [old] = yield* keys.list(account)
-              const id = old?.id ?? assert.fail("no key")
-              yield* keys.revoke(id)
-              yield* grant(account, 5)
-              assert.deepStrictEqual((yield* log.verify).problems, [])
-              yield* sql`UPDATE api_keys SET revoked_at = NULL, hash = 'other' WHERE id = ${id}`
-              yield* sql`UPDATE balances SET granted = granted + 1 WHERE account_id = ${account}`
-              const { problems } = yield* log.verify
-              assert.strictEqual(problems.length, 2)
-              assert.match(problems[0] ?? "", new RegExp(`^key ${id}: its (hash|revoked_at) was`))
-              assert.match(problems[1] ?? "", /^the audit log began with \d+ granted credits, but/)
-            }).pipe(Effect.provide(stores))
-          }),
-      )
-
-      it.effect(
-        "API keys from an earlier version are valid, except for expired and revoked keys",
-        () =>
+        it.effect("API keys from an earlier version are accepted or refused as before", () =>
           Effect.gen(function* () {
             const { url } = yield* OldService
-            for (const { key, name, works } of apiKeys) {
+            for (const { key, name, status: expected } of apiKeys) {
               const { status } = yield* request(url, {
                 path: "/v1/quota/available-credits",
                 headers: { "x-api-key": key },
               })
-              assert.strictEqual(status, works ? 200 : 401, name)
+              assert.strictEqual(status, expected, name)
             }
           }),
+        )
+
+        it.effect(
+          "answers that an earlier version stored are replayed byte for byte without a charge",
+          () =>
+            Effect.gen(function* () {
+              const { stores, url } = yield* OldService
+              const former = yield* Effect.provide(balancesOf(balances), stores)
+              for (const stored of answers) {
+                const { headers, status, text } = yield* send(url, stored, stored.body)
+                assert.strictEqual(status, 200, stored.idempotencyKey)
+                assert.strictEqual(text, stored.answer)
+                assert.strictEqual(headers["content-type"], stored.contentType)
+                assert.strictEqual(headers["preference-applied"], stored.preferenceApplied)
+                if (!isOnlyInvalid(stored))
+                  assert.strictEqual(headers["idempotent-replayed"], "true")
+              }
+              const now = yield* Effect.provide(balancesOf(balances), stores)
+              assert.strictEqual(totalCharged(now), totalCharged(former))
+            }),
+        )
+
+        it.effect(
+          "an idempotency key from an earlier version gets 422 when it is sent with another request body",
+          () =>
+            Effect.gen(function* () {
+              const { url } = yield* OldService
+              for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
+                const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
+                assert.strictEqual(status, 422, stored.idempotencyKey)
+              }
+            }),
+        )
+
+        it.effect(
+          "holds that an earlier version left open when it was killed are released, and if the client repeats the request of such a hold, the request is answered and charged",
+          () =>
+            Effect.gen(function* () {
+              const { stores, url } = yield* OldService
+              yield* Effect.gen(function* () {
+                yield* eventually(
+                  "nothing is held",
+                  Effect.map(balancesOf(balances), (now) =>
+                    now.every(({ held }) => Number(held) === 0),
+                  ),
+                )
+                const former = yield* balancesOf(balances)
+                const charges = yield* Effect.forEach(
+                  abandoned,
+                  Effect.fnUntraced(function* (batch) {
+                    const { headers, status, text } = yield* send(url, batch, batch.body)
+                    assert.strictEqual(status, 200, text)
+                    assert.isUndefined(headers["idempotent-replayed"])
+                    return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
+                  }),
+                  { concurrency: "unbounded" },
+                )
+                assert.deepStrictEqual(charges, [2, 1])
+                assert.strictEqual(
+                  totalCharged(yield* balancesOf(balances)),
+                  totalCharged(former) + 3,
+                )
+                assert.deepStrictEqual((yield* verify).problems, [])
+              }).pipe(Effect.provide(stores))
+            }),
+        )
+      },
+    )
+  }
+}
+
+for (const dialect of dialects) {
+  const { apiKeys, balances } = recordedIn("47bc1c2", dialect, Recorded)
+
+  describe(`a ${dialect} database of schema 4`, () => {
+    it.scopedLive("figures that an earlier version cached stay in the cache", () =>
+      Effect.gen(function* () {
+        const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
+        const kept = Effect.flatMap(MetricsCache, (cache) => cache.get("moz", ["example.com/"], 0))
+        assert.deepStrictEqual(
+          yield* Effect.provide(kept, Layer.provide(SqlMetricsCache.layer, stores)),
+          [{ ...cached, index: undefined, of: undefined }],
+        )
+      }),
+    )
+
+    it.scopedLive(
+      "a database that an earlier version wrote counts purchases from its first one",
+      () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
+          const sums = Effect.gen(function* () {
+            const { close, days, open } = yield* Purchases
+            const request = { provider: "moz", targets: 3, ceiling: 4 }
+            const cost = { state: "answered", rows: 3, cost: 7, isReported: false } as const
+            yield* close(yield* open(request), cost)
+            assert.strictEqual((yield* open(request)).targets, 1)
+            return yield* days({})
+          })
+          const [day] = yield* Effect.provide(sums, Layer.provide(SqlPurchases.layer, stores))
+          assert.deepInclude(day, { calls: 2, rows: 3, cost: 7, unknownTargets: 1 })
+        }),
+    )
+
+    it.scopedLive("figures that an earlier version cached are the first of their history", () =>
+      Effect.gen(function* () {
+        const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
+        const observed = Effect.gen(function* () {
+          const cache = yield* MetricsCache
+          const bought = (fetchedAt: number, domainAuthority: number) => ({
+            ...cached,
+            metrics: { ...cached.metrics, domainAuthority },
+            fetchedAt,
+            index: undefined,
+            of: undefined,
+          })
+          yield* cache.put([bought(2, 49.29)])
+          yield* cache.put([bought(3, 50)])
+          yield* cache.put([bought(4, 51)])
+          return yield* cache.observations("example.com/", { since: 0, limit: 10 })
+        })
+        assert.deepStrictEqual(
+          (yield* Effect.provide(observed, Layer.provide(SqlMetricsCache.layer, stores))).map(
+            ({ fetchedAt, lastFetchedAt, metrics, ofVendor }) => [
+              metrics.domainAuthority,
+              fetchedAt,
+              lastFetchedAt,
+              ofVendor,
+            ],
+          ),
+          [
+            [51, 4, 4, false],
+            [50, 3, 3, false],
+            [49.29, 1, 2, false],
+          ],
+        )
+      }),
+    )
+
+    it.scopedLive(
+      "the audit log begins with what there was, and finds changes by hand since then",
+      () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
+          yield* Effect.gen(function* () {
+            const log = yield* AuditLog
+            const keys = yield* ApiKeys
+            const sql = yield* SqlClient.SqlClient
+            const accounts = yield* (yield* Accounts).list
+            const [begin] = yield* log.list({ limit: 1 })
+            assert.deepInclude(begin, { sequence: 1, action: "log.begin" })
+            assert.strictEqual(begin?.detail["accounts"], accounts.length)
+            assert.strictEqual(begin?.detail["keys"], apiKeys.length)
+            assert.strictEqual(
+              begin?.detail["granted"],
+              String(balances.reduce((sum, { granted }) => sum + granted, 0)),
+            )
+            assert.deepStrictEqual(yield* log.verify, { lines: 1, problems: [] })
+
+            const account = accounts[0]?.id ?? assert.fail("no account")
+            const [old] = yield* keys.list(account)
+            const id = old?.id ?? assert.fail("no key")
+            yield* keys.revoke(id)
+            yield* grant(account, 5)
+            assert.deepStrictEqual((yield* log.verify).problems, [])
+            yield* sql`UPDATE api_keys SET revoked_at = NULL, hash = 'other' WHERE id = ${id}`
+            yield* sql`UPDATE balances SET granted = granted + 1 WHERE account_id = ${account}`
+            const { problems } = yield* log.verify
+            assert.strictEqual(problems.length, 2)
+            assert.match(problems[0] ?? "", new RegExp(`^key ${id}: its (hash|revoked_at) was`))
+            assert.match(problems[1] ?? "", /^the audit log began with \d+ granted credits, but/)
+          }).pipe(Effect.provide(stores))
+        }),
+    )
+  })
+}
+
+for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
+  for (const dialect of dialects) {
+    const recorded = recordedIn(dump, dialect, RecordedBooks)
+
+    describe(`the ${dialect} database ${dump}, of schema 16`, () => {
+      it.scopedLive("the audit log and the entries are valid, and none is missing", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](dump, yield* folder)
+          const log = Effect.flatMap(AuditLog, (log) => log.verify)
+          const [verified, logged] = yield* Effect.provide(Effect.all([verify, log]), stores)
+          assert.deepInclude(verified, { entries: recorded.entries, problems: [] })
+          assert.deepStrictEqual(logged, { lines: recorded.auditLines, problems: [] })
+        }),
       )
 
-      it.effect(
-        "answers that an earlier version stored are replayed byte for byte without a charge",
-        () =>
-          Effect.gen(function* () {
-            const { stores, url } = yield* OldService
-            const former = yield* Effect.provide(balancesOf(dialect), stores)
-            for (const stored of answers) {
-              const { headers, status, text } = yield* send(url, stored, stored.body)
-              assert.strictEqual(status, 200, stored.idempotencyKey)
-              assert.strictEqual(text, stored.answer)
-              assert.strictEqual(headers["content-type"], stored.contentType)
-              if (!isOnlyInvalid(stored)) assert.strictEqual(headers["idempotent-replayed"], "true")
-            }
-            const now = yield* Effect.provide(balancesOf(dialect), stores)
-            assert.strictEqual(totalCharged(now), totalCharged(former))
-          }),
+      it.scopedLive("budgets count what was charged and what is held of them", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](dump, yield* folder)
+          const ids = recorded.budgets.map(({ key }) => key)
+          const budgets = Effect.flatMap(
+            CreditLedger,
+            (ledger) => ledger.budgets?.(ids) ?? Effect.dieMessage("it has no budgets"),
+          )
+          const spent = yield* Effect.provide(budgets, stores)
+          assert.isAbove(ids.length, 0)
+          for (const { credits, key, used } of recorded.budgets) {
+            assert.strictEqual(spent.get(key)?.used, used)
+            assert.strictEqual(spent.get(key)?.remaining, credits - used)
+          }
+        }),
       )
 
-      it.effect(
-        "an idempotency key from an earlier version gets 422 when it is sent with another request body",
-        () =>
-          Effect.gen(function* () {
-            const { url } = yield* OldService
-            for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
-              const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
-              assert.strictEqual(status, 422, stored.idempotencyKey)
-            }
-          }),
-      )
-
-      it.effect(
-        "holds that an earlier version left open when it was killed are released, and if the client repeats the request of such a hold, the request is answered and charged",
-        () =>
-          Effect.gen(function* () {
-            const { stores, url } = yield* OldService
-            yield* Effect.gen(function* () {
-              yield* eventually(
-                "nothing is held",
-                Effect.map(balancesOf(dialect), (now) =>
-                  now.every(({ held }) => Number(held) === 0),
-                ),
+      it.scopedLive("usage is counted as before", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](dump, yield* folder)
+          yield* Effect.gen(function* () {
+            const accounts = yield* Accounts
+            const ledger = yield* CreditLedger
+            for (const { account, ...sums } of recorded.usage) {
+              const { id } = yield* accounts.find(account)
+              const [row] = yield* (
+                ledger.usage?.({ by: "account", account: id }) ??
+                Effect.dieMessage("it counts no usage")
               )
-              const former = yield* balancesOf(dialect)
-              const charges = yield* Effect.forEach(
-                abandoned,
-                Effect.fnUntraced(function* (batch) {
-                  const { headers, status, text } = yield* send(url, batch, batch.body)
-                  assert.strictEqual(status, 200, text)
-                  assert.isUndefined(headers["idempotent-replayed"])
-                  return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
-                }),
-                { concurrency: "unbounded" },
-              )
-              assert.deepStrictEqual(charges, [2, 1])
-              assert.strictEqual(totalCharged(yield* balancesOf(dialect)), totalCharged(former) + 3)
-              assert.deepStrictEqual((yield* verify).problems, [])
-            }).pipe(Effect.provide(stores))
-          }),
+              assert.deepInclude(row ?? { checks: 0, credits: 0, known: 0 }, sums)
+            }
+          }).pipe(Effect.provide(stores))
+        }),
       )
-    },
-  )
+
+      it.scopedLive("purchases are counted as before", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](dump, yield* folder)
+          const days = Effect.flatMap(Purchases, (purchases) => purchases.days({}))
+          const now = yield* Effect.provide(days, Layer.provide(SqlPurchases.layer, stores))
+          assert.strictEqual(now.length, recorded.purchases.length)
+          recorded.purchases.forEach((day, index) => assert.deepInclude(now[index], day))
+        }),
+      )
+    })
+  }
 }
 
 const Answer = Schema.Struct({ quota: Schema.Struct({ creditsUsed: Schema.Int }) })
