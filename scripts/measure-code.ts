@@ -11,22 +11,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
+import { linesOf } from "./code-lines.ts"
 
 const maxLines = 70
-
-/** Counts the lines of a text by kind. A line with code and a comment is code. */
-const linesOf = (text: string) => {
-  const counts = { code: 0, comments: 0 }
-  let isInComment = false
-  for (const line of text.split("\n").map((line) => line.trim())) {
-    if (line === "") continue
-    const isBlock = line.startsWith("/*") || line.startsWith("{/*")
-    if (isInComment || isBlock || line.startsWith("//")) counts.comments++
-    else counts.code++
-    if (isInComment || isBlock) isInComment = !line.includes("*/")
-  }
-  return counts
-}
 
 const suite = "src/testing/ledger"
 
