@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import type { PagePath } from "./PagePath.ts"
 
 export interface Page {
-  readonly html: string
+  readonly html: Uint8Array
   readonly gzip: Uint8Array
   /** The page's Content-Security-Policy, with the hashes of its scripts. */
   readonly policy: string
@@ -36,7 +36,7 @@ export const read = async (
     ...(options.hasSyntheticFigures ? ['data-figures="synthetic"'] : []),
     ...(options.hasAdministration ? ["data-administration"] : []),
   ]
-  const html = text.replace("<html", ["<html", ...marks].join(" "))
+  const html = Buffer.from(text.replace("<html", ["<html", ...marks].join(" ")))
   const hash = createHash("sha256").update(html).digest("base64url")
   // A weak ETag, because the plain body and the gzip body share it.
   return { html, gzip: await promisify(gzip)(html), policy, etag: `W/"${hash}"` }

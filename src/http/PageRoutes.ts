@@ -70,14 +70,19 @@ const withoutSlash = (path: PagePath) =>
   })
 
 // Loads a page at the first request for it, because loading all pages would delay the server's
-// start.
+// start. All requests share one page. After a failure, the next request tries again.
 const loader = (path: PagePath, options: Options) => {
-  let page: Page | undefined
-  return async () => {
-    const { read } = await import("./BuiltPage.ts")
-    page ??= await read(path, options)
-    return page
+  let page: Promise<Page> | undefined
+  const load = async () => {
+    try {
+      const { read } = await import("./BuiltPage.ts")
+      return await read(path, options)
+    } catch (error) {
+      page = undefined
+      throw error
+    }
   }
+  return () => (page ??= load())
 }
 
 const responseOf = (page: Page, request: HttpServerRequest) => {
@@ -91,7 +96,7 @@ const responseOf = (page: Page, request: HttpServerRequest) => {
         headers: { ...headers, "content-encoding": "gzip" },
         contentType,
       })
-    : HttpServerResponse.text(page.html, { headers, contentType })
+    : HttpServerResponse.uint8Array(page.html, { headers, contentType })
 }
 
 // The security headers of every page: no other site may frame the page, control its window, or read

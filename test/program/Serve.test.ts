@@ -451,3 +451,28 @@ describe("a service that gets a stop signal", () => {
     timeout,
   )
 })
+
+describe("clients that ask for a page and do not read the answer", () => {
+  it.scopedLive.each(["/docs", "/console"])(
+    "1,500 first requests for %s share one page in memory",
+    (path) =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const running = yield* serve(cwd)
+        for (const header of ["accept-encoding: gzip", "accept: */*"]) {
+          const ask = Effect.gen(function* () {
+            const { send, stopReading } = yield* connect(running.url)
+            stopReading()
+            send(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${header}\r\n\r\n`)
+          })
+          yield* Effect.replicateEffect(ask, 1500, { concurrency: "unbounded", discard: true })
+        }
+        const live = yield* request(running.url, { path: "/health/live" })
+        assert.strictEqual(live.status, 200)
+        const status = readFileSync(`/proc/${running.pid}/status`, "utf8")
+        const [, kilobytes] = /VmHWM:\s*(\d+) kB/.exec(status) ?? []
+        assert.isBelow(Number(kilobytes), 300_000, status)
+      }),
+    timeout,
+  )
+})
