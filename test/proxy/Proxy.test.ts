@@ -18,6 +18,7 @@ import { batchPath } from "../support/TestServer.ts"
 const timeout = 120_000
 const guide = blocksOf("operating.md")
 const heading = "A reverse proxy with TLS"
+const token = "a-token-for-the-tests-of-32-chars"
 
 interface Proxy {
   readonly command: ReadonlyArray<string>
@@ -105,12 +106,12 @@ const send = (url: string, apiKey: string, body: string) =>
 
 describe.each(["nginx", "caddy"] as const)("%s with the configuration of the guide", (name) => {
   it.scopedLive(
-    "the reverse proxy forwards batches and the service's errors, and answers 404 for /metrics and the health checks",
+    "the reverse proxy forwards batches and the service's errors, and answers 404 for the operator's paths",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         const account = yield* openAccount(cwd, 100)
-        const service = yield* serve(cwd)
+        const service = yield* serve(cwd, { AUTHORITY_ADMIN_TOKEN: token })
         const url = yield* start(name, service.url)
 
         const answer = yield* send(url, account.key, '{"urls":["example.com"]}')
@@ -121,10 +122,13 @@ describe.each(["nginx", "caddy"] as const)("%s with the configuration of the gui
         assert.strictEqual(tooLarge.status, 413)
         // The service ignores the case, repeated slashes and a slash at the end.
         const spellings = ["/METRICS", "//metrics//", "/Health//Live", "/health/ready/"]
-        for (const path of ["/metrics", "/health/live", "/health/ready", ...spellings]) {
+        const admin = ["/admin/v1/audit", "/admin/openapi.json"]
+        const adminSpellings = ["/Admin/V1/audit", "//admin//v1/audit/", "/%61dmin/v1/audit"]
+        const health = ["/health/live", "/health/ready"]
+        for (const path of ["/metrics", ...health, ...admin, ...spellings, ...adminSpellings]) {
           const { status } = yield* request(url, {
             path,
-            headers: { host: "metrics.example.com" },
+            headers: { host: "metrics.example.com", authorization: `Bearer ${token}` },
           })
           assert.strictEqual(status, 404, path)
         }
