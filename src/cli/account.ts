@@ -2,6 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountName, Accounts } from "../Account.ts"
 import { refused } from "../AuditLog.ts"
+import { StoredText } from "../ShortText.ts"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
@@ -70,7 +71,7 @@ const suspension = (act: "suspend" | "resume") =>
   Verb.make({
     examples: [`authority account ${act} acme`],
     declare: (command) => command.argument("<NAME>", "name or id of the account"),
-    options: Schema.Struct({ name: Schema.String, json: Verb.json }),
+    options: Schema.Struct({ name: StoredText, json: Verb.json }),
     run: ({ json, name: nameOrId }) =>
       Effect.gen(function* () {
         const accounts = yield* Accounts

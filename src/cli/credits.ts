@@ -4,7 +4,7 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import { refused } from "../AuditLog.ts"
 import { counted } from "../text/counted.ts"
-import { ShortText, ShortTextOrNull } from "../ShortText.ts"
+import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
 import * as Balance from "../ledger/Balance.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { CreditLedger } from "../CreditLedger.ts"
@@ -32,7 +32,7 @@ const grant = Verb.make({
       .requiredOption("--amount <N>", "whole credits to add, at least 1")
       .option("--note <TEXT>", "reason, shown in the account's statement (default: none)"),
   options: Schema.Struct({
-    account: Schema.String,
+    account: StoredText,
     amount: Verb.wholeNumber(1, " of credits"),
     note: Schema.optional(ShortTextOrNull),
     json: Verb.json,
@@ -61,7 +61,7 @@ const correct = Verb.make({
       .requiredOption("--amount <N>", "whole credits to take away, at least 1")
       .requiredOption("--note <TEXT>", "reason, shown in the account's statement"),
   options: Schema.Struct({
-    account: Schema.String,
+    account: StoredText,
     amount: Verb.wholeNumber(1, " of credits"),
     note: ShortText.pipe(
       Schema.filter((note) => note.trim() !== "", {
@@ -88,7 +88,7 @@ const correct = Verb.make({
 const balance = Verb.make({
   examples: ["authority credits balance --account acme"],
   declare: (command) => command.requiredOption(...Verb.account),
-  options: Schema.Struct({ account: Schema.String, json: Verb.json }),
+  options: Schema.Struct({ account: StoredText, json: Verb.json }),
   run: ({ account, json }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts

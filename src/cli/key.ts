@@ -10,7 +10,7 @@ import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Budget from "../ledger/Budget.ts"
 import * as Scope from "../Scope.ts"
-import { ShortTextOrNull } from "../ShortText.ts"
+import { ShortTextOrNull, StoredText } from "../ShortText.ts"
 import { printable } from "../text/printable.ts"
 import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
@@ -74,7 +74,7 @@ const create = Verb.make({
       .option(budgetOption, "most credits in a period, such as 500/day (default: unlimited)")
       .option(scopesOption[0], `${scopesOption[1]} (default: both)`),
   options: Schema.Struct({
-    account: Schema.String,
+    account: StoredText,
     label: Schema.optional(ShortTextOrNull),
     expiresIn: Schema.optional(Lifetime),
     budget: Schema.optional(Budget.Budget),
@@ -94,7 +94,7 @@ const create = Verb.make({
 const list = Verb.make({
   examples: ["authority key list --account acme"],
   declare: (command) => command.requiredOption(...Verb.account),
-  options: Schema.Struct({ account: Schema.String, json: Verb.json }),
+  options: Schema.Struct({ account: StoredText, json: Verb.json }),
   run: ({ account, json }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts

@@ -9,6 +9,7 @@ import { CreditLedger } from "../CreditLedger.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
+import { StoredText } from "../ShortText.ts"
 import { printable } from "../text/printable.ts"
 import * as Database from "./Database.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -24,7 +25,7 @@ export const statement = Verb.make({
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
-    account: Schema.String,
+    account: StoredText,
     since: Schema.optional(Parameter.Time),
     until: Schema.optional(Parameter.Time),
     format: Verb.format,

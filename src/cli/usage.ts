@@ -5,6 +5,7 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
+import { StoredText } from "../ShortText.ts"
 import * as UsageReport from "../UsageReport.ts"
 import * as Database from "./Database.ts"
 import { line, table } from "./Output.ts"
@@ -27,7 +28,7 @@ export const verb = Verb.make({
       )
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
-    account: Schema.String,
+    account: StoredText,
     since: Schema.optional(Parameter.Time),
     until: Schema.optional(Parameter.Time),
     by: groups,

@@ -16,7 +16,7 @@ import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
-import { ShortText, ShortTextOrNull } from "../ShortText.ts"
+import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
 import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
 import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
@@ -89,9 +89,9 @@ export const Entry = Schema.Struct({
 }).annotations({ identifier: "Entry", description: "An entry of the ledger." })
 
 const nameParam = Schema.Struct({
-  name: Schema.String.annotations({ description: "The name or the id of an account." }),
+  name: StoredText.annotations({ description: "The name or the id of an account." }),
 })
-const idParam = Schema.Struct({ id: ApiKeyId })
+const idParam = Schema.Struct({ id: Schema.compose(StoredText, ApiKeyId) })
 
 const ActHeaders = Schema.Struct({
   // Accepts any string: the handler validates it, so that an invalid one gets the contract's error.
@@ -118,7 +118,7 @@ const Page = Schema.Struct({
 
 const Search = Schema.Struct({
   search: optional(
-    Schema.String.annotations({
+    StoredText.annotations({
       description: "A part of a name or a label, or the start of a key.",
     }),
   ),
@@ -306,7 +306,7 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
       .setUrlParams(
         Schema.Struct({
           account: optional(
-            Schema.String.annotations({
+            StoredText.annotations({
               description: "The name or the id of an account. Default: all accounts.",
             }),
           ),

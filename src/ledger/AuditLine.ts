@@ -86,12 +86,15 @@ export const chainHash = (previous: string, line: Omit<Encoded, "hash">): string
 /** The longest actor or subject that a line keeps, in UTF-16 code units. */
 const longestName = 200
 
+// The cut can go through a surrogate pair, whose half is no text that a store keeps.
+const cut = (name: string) => name.slice(0, longestName).toWellFormed()
+
 /** Adds a line to the end of the log. Returns the new head and the line to store. */
 export const seal = (log: LogHead, line: Unsealed): readonly [LogHead, Encoded] => {
   const unsealed = {
     ...line,
-    actor: line.actor.slice(0, longestName),
-    subject: line.subject.slice(0, longestName),
+    actor: cut(line.actor),
+    subject: cut(line.subject),
     detail: encodeDetail(line.detail),
     state: encodeState(line.state),
     sequence: log.entries + 1,

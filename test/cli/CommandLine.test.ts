@@ -101,6 +101,29 @@ describe("wrong usage", () => {
     )
   }
 
+  it.scopedLive("text that a store cannot keep is refused with one line", () =>
+    Effect.gen(function* () {
+      for (const text of ["🚀".slice(0, 1), "a\0"]) {
+        for (const words of [
+          ["credits", "grant", "--account", "a", "--amount", "1", "--note", text],
+          ["credits", "correct", "--account", "a", "--amount", "1", "--note", text],
+          ["credits", "balance", "--account", text],
+          ["credits", "statement", "--account", text],
+          ["key", "create", "--account", "a", "--label", text],
+          ["key", "create", "--account", text],
+          ["key", "list", "--account", text],
+          ["key", "update", "id", "--label", text],
+          ["account", "suspend", text],
+          ["usage", "--account", text],
+        ]) {
+          const { code, stderr } = yield* verb(yield* temporaryFolder, words)
+          assert.strictEqual(code, 2, words.join(" "))
+          assert.match(stderr, /^error: .+: expected text without U\+0000.+\n$/)
+        }
+      }
+    }),
+  )
+
   it.scopedLive("the value of an option may begin with dashes", () =>
     Effect.gen(function* () {
       const words = wordsOf("credits grant --account acme --amount 1 --note --thanks")

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
@@ -9,6 +10,7 @@ import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
+import { forAll } from "../support/properties.ts"
 import { postgresDatabase, sqliteFile, stores, temporaryDatabase } from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
@@ -525,6 +527,68 @@ for (const [store, layer] of stores) {
         for (const { actor } of lines) assert.strictEqual(actor, "admin@127.0.0.1")
         const older = yield* ask(`/v1/audit?limit=1&before=${lines[3]?.sequence}`)
         assert.strictEqual(older.body.data.entries[0].actor, "serve")
+      }),
+    )
+
+    it.scopedLive("a text is refused with one issue, or it is kept as it is and verified", () =>
+      Effect.gen(function* () {
+        const { ask, problems } = yield* running()
+        const post = (path: string, body: object) => ask(path, { method: "POST", body })
+        const { id } = (yield* post("/v1/accounts/acme/keys", {})).body.data
+        const inBody = (text: string) =>
+          Effect.all({
+            grant: post("/v1/accounts/acme/credits", { amount: 1, note: text }),
+            correction: post("/v1/accounts/acme/credits", { amount: -1, note: `-${text}` }),
+            key: post("/v1/accounts/acme/keys", { label: text }),
+            changed: ask(`/v1/keys/${id}`, { method: "PATCH", body: { label: text } }),
+          })
+        // The audit log cuts the name after 200 code units.
+        const inUrl = (text: string) => {
+          const name = encodeURIComponent("-" + "🚀".repeat(100) + text)
+          return Effect.all([
+            ask(`/v1/accounts/${name}`),
+            ask(`/v1/accounts/${name}`, { method: "PATCH", body: { suspended: true } }),
+            post(`/v1/accounts/${name}/credits`, { amount: 1 }),
+            ask(`/v1/accounts/${name}/statement`),
+            post(`/v1/accounts/${name}/keys`, {}),
+            ask(`/v1/usage?account=${name}`),
+            ask(`/v1/keys/${name}`, { method: "DELETE" }),
+            ask(`/v1/accounts?search=${name}`),
+            ask(`/v1/keys?search=${name}`),
+          ])
+        }
+        const property = (text: string) =>
+          Effect.gen(function* () {
+            const isKept = text.isWellFormed() && !text.includes("\0")
+            const { changed, correction, grant, key } = yield* inBody(text)
+            const found = text.isWellFormed() ? yield* inUrl(text) : []
+            if (isKept) {
+              const statement = yield* ask("/v1/accounts/acme/statement?limit=2")
+              const notes = statement.body.data.entries.map(({ note }: { note: string }) => note)
+              assert.deepStrictEqual(notes, [`-${text}`, text])
+              assert.strictEqual(changed.body.data.key.label, text)
+              assert.deepStrictEqual(
+                [grant, correction, key].map(({ status }) => status),
+                [200, 200, 201],
+              )
+              assert.deepStrictEqual(
+                found.map(({ status }) => status),
+                [404, 404, 404, 404, 404, 404, 404, 200, 200],
+              )
+            } else {
+              for (const { body, status } of [changed, correction, grant, key, ...found]) {
+                assert.deepStrictEqual([status, body.error?.issues.length], [400, 1])
+              }
+            }
+            assert.deepStrictEqual(yield* problems, [])
+          })
+        const unit = fc.oneof(fc.integer({ max: 0xffff, min: 0 }), fc.integer({ max: 127, min: 0 }))
+        const units = fc.array(unit, { maxLength: 100, minLength: 1 })
+        const texts = fc.oneof(
+          fc.string({ maxLength: 90, minLength: 1, unit: "binary" }),
+          units.map((all) => String.fromCharCode(...all)),
+        )
+        yield* forAll(texts, { examples: ["🚀".slice(0, 1), "a\0", "🚀"], numRuns: 20 }, property)
       }),
     )
 
