@@ -18,7 +18,7 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-import { type Current, CurrentRequest } from "./Call.ts"
+import { type Current, currentRequest } from "./Call.ts"
 import * as Permission from "./Permission.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { refuse } from "./errorAnswer.ts"
@@ -42,13 +42,13 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     return Authorization.of({
       apiKey: (key) =>
         Effect.gen(function* () {
-          const current = yield* CurrentRequest
-          // The fast path has admitted the key.
-          if (current.key !== undefined) return current.key
-          const { route } = yield* RouteContext
           const found = yield* Effect.catchAll(keys.authenticate(key), (error) =>
             refuse(errorOf(error)),
           )
+          const current = yield* currentRequest
+          // The fast path has admitted the key.
+          if (current.key !== undefined) return current.key
+          const { route } = yield* RouteContext
           return yield* admit(found, route.path, current)
         }),
     })

@@ -34,15 +34,17 @@ export interface Current {
   report?: Report
 }
 
-export class CurrentRequest extends Context.Reference<CurrentRequest>()(
-  "authority/http/CurrentRequest",
-  {
-    defaultValue: (): Current => ({
-      id: RequestId.make("none"),
-      deadline: Number.POSITIVE_INFINITY,
-    }),
-  },
-) {}
+/** A server provides a new one for each request. */
+export class CurrentRequest extends Context.Tag("authority/http/CurrentRequest")<
+  CurrentRequest,
+  Current
+>() {}
+
+/**
+ * The request in progress, for handlers and middleware, whose types allow only what the framework's
+ * router provides. Dies when the server provides no CurrentRequest.
+ */
+export const currentRequest = Effect.orDie(Effect.serviceOptional(CurrentRequest))
 
 export interface Call {
   readonly request: Request

@@ -17,6 +17,7 @@ import * as Wire from "../contract/Wire.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
 import * as Authorization from "./Authorization.ts"
+import type { CurrentRequest } from "./Call.ts"
 import * as Decoding from "./Decoding.ts"
 import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
@@ -49,7 +50,7 @@ type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Given>
 type AnyRoute = Route<unknown, Given>
 
 /** What `Runner` provides to each request. */
-export type Given = HttpServerRequest | ParsedSearchParams | RouteContext
+export type Given = CurrentRequest | HttpServerRequest | ParsedSearchParams | RouteContext
 
 /** The routes of the administration, and the API that declares them. */
 export interface Administration {

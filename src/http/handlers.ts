@@ -25,7 +25,7 @@ import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import * as CacheControl from "./CacheControl.ts"
-import { type Current, CurrentRequest } from "./Call.ts"
+import { type Current, currentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
@@ -44,7 +44,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         .handle("history", answerHistory(history))
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
-            const current = yield* CurrentRequest
+            const current = yield* currentRequest
             const { accountId, id: apiKeyId } = yield* CurrentKey
             const list = yield* listOf(request, current, accountId)
             const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
@@ -76,7 +76,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         .handleRaw("previewBatch", ({ request }) =>
           Effect.gen(function* () {
             const { accountId, budget, id } = yield* CurrentKey
-            const list = yield* listOf(request, yield* CurrentRequest, accountId)
+            const list = yield* listOf(request, yield* currentRequest, accountId)
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
             const previewed = yield* preview(list, maxAgeMs)
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
