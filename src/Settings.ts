@@ -69,10 +69,11 @@ export const ProviderName = Schema.Literal(
 export type ProviderName = typeof ProviderName.Type
 
 const providers = expecting(
-  `one or more of ${ProviderName.literals.join(", ")}, separated by commas, without duplicates`,
+  `one or more of ${ProviderName.literals.join(", ")}, separated by commas, without duplicates, and sandbox (synthetic figures) only alone`,
   Schema.split(",").pipe(
     Schema.compose(Schema.NonEmptyArray(Schema.compose(Schema.Trim, ProviderName))),
     Schema.filter((names) => new Set(names).size === names.length),
+    Schema.filter((names) => names.length === 1 || !names.includes("sandbox")),
   ),
 )
 

@@ -58,7 +58,7 @@ const serverOf = (settings: Settings.Settings["Type"]) =>
         corsOrigins: settings.corsOrigins ?? [],
         rateLimit: settings.rateLimit,
         isTraced: settings.otlpEndpoint !== undefined,
-        hasSyntheticFigures: name.split(",").includes("sandbox"),
+        hasSyntheticFigures: name === "sandbox",
       },
       { price: Credits.make(settings.creditPrice), isOn: settings.express === "on" },
       token === undefined ? undefined : { token, own: ownAddress(settings) },

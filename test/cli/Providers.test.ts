@@ -29,7 +29,7 @@ describe("the provider that the settings name", () => {
     "open-page-rank": "AUTHORITY_OPEN_PAGE_RANK_KEY",
     dataforseo: "AUTHORITY_DATAFORSEO_LOGIN",
     http: "AUTHORITY_HTTP_URL",
-    "sandbox,moz": "AUTHORITY_MOZ_TOKEN",
+    "dataset,moz": "AUTHORITY_MOZ_TOKEN",
   }
   for (const [names, variable] of Object.entries(needs)) {
     it.effect(`the provider ${names} does not start without ${variable}`, () =>
@@ -42,12 +42,13 @@ describe("the provider that the settings name", () => {
     )
   }
 
-  for (const names of [",", "moz,", "alexa", "moz,moz"]) {
+  for (const names of [",", "moz,", "alexa", "moz,moz", "moz,sandbox", "sandbox,moz"]) {
     it.effect(`the provider list "${names}" is refused`, () =>
       Effect.gen(function* () {
         const layer = started({ AUTHORITY_PROVIDER: names, AUTHORITY_MOZ_TOKEN: "x" })
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
         assert.match(error.message, /^AUTHORITY_PROVIDER: expected one or more of sandbox, moz/)
+        assert.notInclude(error.message, "\n")
       }),
     )
   }
