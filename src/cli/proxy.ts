@@ -10,6 +10,8 @@ if (proxy !== "" && env["NODE_USE_ENV_PROXY"] === undefined) {
   try {
     // Absent in Node before 24.14, and in Deno, whose own client obeys the variables.
     if ("setGlobalProxyFromEnv" in Http) {
+      // Node's fetch would read these when they are not given. `http:` is reached directly.
+      for (const name of ["http_proxy", "HTTP_PROXY"]) delete env[name]
       const direct = env["no_proxy"] ?? env["NO_PROXY"]
       Http.setGlobalProxyFromEnv({ https_proxy: proxy, no_proxy: direct })
     }
