@@ -4,7 +4,6 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "./ledger/Budget.ts"
@@ -108,25 +107,20 @@ export const keyDetail = {
 }
 
 /**
- * Appends a line when the change fails with a typed error, if the program has an audit log. The line
- * has the error's message. Nothing was done, so the line does not use up an idempotency key.
+ * Appends a line when the change fails with a typed error. The line has the error's message. Nothing
+ * was done, so the line does not use up an idempotency key.
  */
 export const refused =
   (action: string, subject: string) =>
   <A, E extends { readonly message: string }, R>(
     change: Effect.Effect<A, E, R>,
-  ): Effect.Effect<A, E, R> =>
+  ): Effect.Effect<A, E, R | AuditLog> =>
     Effect.tapError(change, ({ message }) =>
-      Effect.flatMap(
-        Effect.serviceOption(AuditLog),
-        Option.match({
-          onNone: () => Effect.void,
-          onSome: ({ append }) =>
-            Effect.provideService(
-              append({ action, subject, detail: { refused: message } }),
-              CurrentRequest,
-              undefined,
-            ),
-        }),
+      Effect.flatMap(AuditLog, ({ append }) =>
+        Effect.provideService(
+          append({ action, subject, detail: { refused: message } }),
+          CurrentRequest,
+          undefined,
+        ),
       ),
     )

@@ -16,7 +16,9 @@ export class StoreTimeout extends Data.TaggedError("StoreTimeout")<{
 }
 
 /** Waits for an effect that reads the store. Fails with StoreTimeout at the Deadline. */
-export const inTime = <A, E>(read: Effect.Effect<A, E>): Effect.Effect<A, E | StoreTimeout> =>
+export const inTime = <A, E, R>(
+  read: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E | StoreTimeout, R> =>
   Effect.flatMap(Deadline, (deadline) =>
     Effect.flatMap(
       waitUntil(deadline)(read),

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto"
 import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { AuditLog, CurrentRequest, type FormerAct } from "../AuditLog.ts"
 import { UnprocessableContent } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
@@ -23,10 +22,10 @@ export const once = <A, E, R>(action: string, change: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest
     const key = yield* IdempotencyHeader.fromHeader(request.headers["idempotency-key"])
-    const log = yield* Effect.serviceOption(AuditLog)
-    if (key === undefined || Option.isNone(log)) return doneNow(yield* change)
+    if (key === undefined) return doneNow(yield* change)
+    const { doneUnder } = yield* AuditLog
     const current = { key, fingerprint: fingerprintOf(request, yield* Effect.orDie(request.json)) }
-    const former = Effect.flatMap(log.value.doneUnder(key), (acts) =>
+    const former = Effect.flatMap(doneUnder(key), (acts) =>
       acts.some(({ fingerprint }) => fingerprint !== current.fingerprint)
         ? refuse(new UnprocessableContent({ message: usedBefore }))
         : Effect.succeed(acts.find((one) => one.action === action)),

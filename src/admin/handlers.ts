@@ -6,10 +6,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import { type Account, type AccountId, Accounts } from "../Account.ts"
+import { type Account, type AccountId, type AccountNotFound, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys, type KeySearch } from "../ApiKeys.ts"
 import { AuditLog, refused } from "../AuditLog.ts"
@@ -55,7 +54,8 @@ const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
 /** With an `act`, the audit log gets a line when the account does not exist. */
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string, act?: string) => {
   const found = accounts.find(nameOrId)
-  const noted = act === undefined ? found : refused(act, nameOrId)(found)
+  const noted: Effect.Effect<Account, AccountNotFound, AuditLog> =
+    act === undefined ? found : refused(act, nameOrId)(found)
   return Effect.catchTag(reading(noted), "AccountNotFound", notFound)
 }
 
@@ -338,17 +338,13 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
 )
 
 const audit = HttpApiBuilder.group(AdminApi, "audit", (handlers) =>
-  Effect.map(Effect.serviceOption(AuditLog), (log) => {
-    const list = Option.match(log, {
-      onNone: (): AuditLog["Type"]["list"] => () => Effect.succeed([]),
-      onSome: ({ list }) => list,
-    })
-    return handlers.handle("audit", ({ urlParams }) =>
+  Effect.map(AuditLog, ({ list }) =>
+    handlers.handle("audit", ({ urlParams }) =>
       Effect.map(reading(list(urlParams)), (lines) =>
         answer({ entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) }),
       ),
-    )
-  }),
+    ),
+  ),
 )
 
 const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>

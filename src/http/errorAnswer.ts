@@ -29,7 +29,7 @@ export const refuseUnavailable = () =>
   refuse(new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage }))
 
 /** Reads a store. Fails with the 503 at the deadline of the request. */
-export const reading = <A, E>(read: Effect.Effect<A, E>) =>
+export const reading = <A, E, R>(read: Effect.Effect<A, E, R>) =>
   Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
 
 const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {

@@ -22,7 +22,7 @@ import type { Content } from "../sql/Presence.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /** All stores of the service. */
-export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
+export type Stores = Accounts | ApiKeys | AuditLog | CreditLedger | Health | MetricsCache
 
 // The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
 // disk can still settle its hold. The holds of a dead process are usually released earlier.
@@ -52,17 +52,16 @@ const importedLedger = <R>(
   ).pipe(Layer.unwrapEffect)
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
-export const inMemory: Layer.Layer<Stores | AuditLog | Purchases, never, Settings.Settings> =
-  Layer.mergeAll(
-    Layer.provideMerge(
-      imported(() => import("../memory/ApiKeys.ts")),
-      imported(() => import("../memory/Accounts.ts")),
-    ),
-    importedLedger(() => import("../memory/CreditLedger.ts")),
-    imported(() => import("../memory/Health.ts")),
-    imported(() => import("../memory/MetricsCache.ts")),
-    imported(() => import("../memory/Purchases.ts")),
-  ).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
+export const inMemory: Layer.Layer<Stores | Purchases, never, Settings.Settings> = Layer.mergeAll(
+  Layer.provideMerge(
+    imported(() => import("../memory/ApiKeys.ts")),
+    imported(() => import("../memory/Accounts.ts")),
+  ),
+  importedLedger(() => import("../memory/CreditLedger.ts")),
+  imported(() => import("../memory/Health.ts")),
+  imported(() => import("../memory/MetricsCache.ts")),
+  imported(() => import("../memory/Purchases.ts")),
+).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
 
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
@@ -187,6 +186,7 @@ const sharing = Layer.provideMerge(
 export const inDatabase = {
   accounts: Layer.provide(accounts, database),
   apiKeys: Layer.provide(apiKeys, database),
+  auditLog: Layer.provide(auditLog, database),
   creditLedger: Layer.provide(creditLedger, sharing),
   health: Layer.provide(health, beating),
   metricsCache: Layer.provide(metricsCache, database),
@@ -201,7 +201,7 @@ export const inDatabase = {
 export const allInDatabase = Layer.mergeAll(
   inDatabase.accounts,
   inDatabase.apiKeys,
-  Layer.provide(auditLog, database),
+  inDatabase.auditLog,
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,

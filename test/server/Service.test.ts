@@ -165,6 +165,7 @@ describe("a service with a ledger of the program's own", () => {
         const stores = Layer.mergeAll(
           Server.inDatabase.accounts,
           Server.inDatabase.apiKeys,
+          Server.inDatabase.auditLog,
           Server.inDatabase.health,
           Server.inDatabase.metricsCache,
           ledgerOf(calls),
@@ -223,6 +224,66 @@ describe("a service with a ledger of the program's own", () => {
       }),
   )
 })
+
+const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, purchases } =
+  Server.inDatabase
+
+it("a program whose stores lack the audit log does not compile", () => {
+  const stores = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache, purchases)
+  // @ts-expect-error: the type names the store that is missing.
+  assert.isTrue(Layer.isLayer(Server.layer({ provider: Provider.Fake.make().layer, stores })))
+})
+
+it.scopedLive(
+  "two grants with one Idempotency-Key, over the exported stores, give the credits once and are audited",
+  () =>
+    Effect.gen(function* () {
+      const token = "a-token-for-the-tests-of-32-chars"
+      const service = Server.layer({
+        vendor: Provider.Fake.make().layer,
+        stores: Layer.mergeAll(
+          accounts,
+          apiKeys,
+          auditLog,
+          creditLedger,
+          health,
+          metricsCache,
+          purchases,
+        ),
+        settings: {
+          AUTHORITY_PORT: "0",
+          AUTHORITY_ADMIN_TOKEN: token,
+          AUTHORITY_DATABASE_URL: `sqlite:${yield* newFile}`,
+        },
+      })
+      const context = yield* Layer.build(Layer.provide(service, silent))
+      yield* Effect.provide(Server.newKey({ account: "acme", credits: 0 }), context)
+      const ask = (path: string, body?: object) =>
+        Effect.promise(async () => {
+          const answer = await fetch(
+            `${Context.get(context, Server.Service).url}/admin/v1/${path}`,
+            {
+              ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
+              headers: {
+                authorization: `Bearer ${token}`,
+                "content-type": "application/json",
+                "idempotency-key": "one",
+              },
+            },
+          )
+          return JSON.parse(await answer.text())
+        })
+      const grant = ask("accounts/acme/credits", { amount: 10, note: "invoice 7" })
+      yield* grant
+      assert.nestedPropertyVal(yield* grant, "success", true)
+      assert.nestedPropertyVal(yield* ask("accounts/acme"), "data.account.granted", 10)
+      const { entries } = (yield* ask("audit")).data
+      assert.deepStrictEqual(
+        entries.map(({ action }: { readonly action: string }) => action),
+        ["credits.grant", "key.create", "account.create", "log.begin"],
+      )
+    }),
+)
 
 it.scopedLive("a ledger of the program's own that never answers keeps no request", () =>
   Effect.gen(function* () {
