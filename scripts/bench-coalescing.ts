@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../src/memory/Purchases.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Composed from "../src/providers/Composed.ts"
 import { Target } from "../src/Target.ts"
@@ -55,7 +56,9 @@ const bench = Effect.gen(function* () {
   })
   const provider = Context.get(
     yield* Layer.build(
-      Composed.decorated(timed, options).pipe(Layer.provide(MemoryMetricsCache.layer)),
+      Composed.decorated(timed, options).pipe(
+        Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]),
+      ),
     ),
     MetricsProvider,
   )

@@ -8,7 +8,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import { CreditLedger } from "./CreditLedger.ts"
 import * as Usage from "./ledger/Usage.ts"
 import {
@@ -105,13 +104,11 @@ export class CallTimeout extends Context.Reference<CallTimeout>()(
   { defaultValue: (): Duration.Duration => Duration.seconds(10) },
 ) {}
 
-/** Without a store of purchases, the report has only what was sold. */
-export const layer: Layer.Layer<ProviderReport, never, CreditLedger> = Layer.effect(
+export const layer: Layer.Layer<ProviderReport, never, CreditLedger | Purchases> = Layer.effect(
   ProviderReport,
   Effect.gen(function* () {
     const { usage } = yield* CreditLedger
-    const purchases = Option.getOrElse(yield* Effect.serviceOption(Purchases), () => nowhere)
-    const { addReading, days, readings, totals } = purchases
+    const { addReading, days, readings, totals } = yield* Purchases
     const inFlightMs = Math.ceil(Duration.toMillis(yield* CallTimeout)) + lateMs
 
     const report = Effect.fn("ProviderReport.report")(function* ({ limit, ...range }: Question) {
@@ -172,24 +169,6 @@ const lateMs = 30_000
 
 /** The newest readings that a report looks at: those of a year and more. */
 const maxReadings = 2000
-
-/** The purchases of a program that has no store for them. */
-const nowhere: Pick<Purchases["Type"], "addReading" | "days" | "readings" | "totals"> = {
-  addReading: () => Effect.void,
-  days: () => Effect.succeed([]),
-  readings: () => Effect.succeed([]),
-  totals: (provider) => Effect.succeed({ provider, ...nothing }),
-}
-
-const nothing = {
-  calls: 0,
-  rows: 0,
-  cost: 0,
-  unknownCalls: 0,
-  unknownTargets: 0,
-  inFlightCalls: 0,
-  inFlightTargets: 0,
-}
 
 const reasons = {
   uncounted: "the vendor reports neither rows nor money, so calls without an answer count as spent",

@@ -6,6 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { MetricsCache } from "../MetricsCache.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
+import type { Purchases } from "../Purchases.ts"
 import * as Settings from "../Settings.ts"
 import * as Stores from "../server/Stores.ts"
 import type { NoDatabase } from "../sql/Presence.ts"
@@ -21,7 +22,7 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
 type ProviderLayer = Layer.Layer<
   MetricsProvider,
   ProviderNotConfigured,
-  Settings.Settings | SqlClient | MetricsCache
+  Settings.Settings | SqlClient | MetricsCache | Purchases
 >
 
 /**
@@ -76,9 +77,11 @@ export const recorded = (name: Settings.ProviderName) =>
     const Purchased = yield* Effect.promise(() => import("../providers/Purchased.ts"))
     const { purchaseOptions } = yield* Effect.promise(() => import("../server/purchaseOptions.ts"))
     const options = purchaseOptions(yield* Settings.Settings, name)
-    const purchased = Purchased.make(yield* MetricsProvider, options)
+    const provider = yield* MetricsProvider
     const stores = yield* Effect.option(Layer.build(Stores.purchasesForVerbs))
-    return yield* Option.isSome(stores) ? Effect.provide(purchased, stores.value) : purchased
+    return yield* Option.isNone(stores)
+      ? Effect.succeed(provider)
+      : Effect.provide(Purchased.make(provider, options), stores.value)
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(undecorated(name)))
 
 const sandbox = Stores.imported(() => import("../providers/Sandbox.ts"))

@@ -28,6 +28,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsCache } from "../MetricsCache.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
+import type { Purchases } from "../Purchases.ts"
 import { Blame } from "./Blame.ts"
 import { CallLog } from "./CallLog.ts"
 import * as Cached from "./Cached.ts"
@@ -72,7 +73,7 @@ export const chain = <E, R>(
 export const decorated = <E, R>(
   vendor: Layer.Layer<MetricsProvider, E, R>,
   options: Options,
-): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
+): Layer.Layer<MetricsProvider, E, R | MetricsCache | Purchases> =>
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
     const { readThrough, writeThrough, ...memory } = yield* memoryOf(provider, options)

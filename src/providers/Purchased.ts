@@ -37,21 +37,15 @@ export interface Options {
   readonly kept: Duration.Duration
 }
 
-/** Returns the vendor unchanged when there is no store of purchases. */
 export const make = (
   inner: MetricsProvider["Type"],
   options: Options = { kept: Duration.days(90) },
-): Effect.Effect<MetricsProvider["Type"], never, Scope.Scope> =>
-  Effect.flatMap(
-    Effect.serviceOption(Purchases),
-    Option.match({
-      onNone: () => Effect.succeed(inner),
-      onSome: (purchases) =>
-        Effect.as(
-          Effect.forkScoped(sweeping(purchases, options.kept)),
-          over(inner, purchases, options),
-        ),
-    }),
+): Effect.Effect<MetricsProvider["Type"], never, Purchases | Scope.Scope> =>
+  Effect.flatMap(Purchases, (purchases) =>
+    Effect.as(
+      Effect.forkScoped(sweeping(purchases, options.kept)),
+      over(inner, purchases, options),
+    ),
   )
 
 const over = (

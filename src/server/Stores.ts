@@ -22,7 +22,8 @@ import type { Content } from "../sql/Presence.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /** All stores of the service. */
-export type Stores = Accounts | ApiKeys | AuditLog | CreditLedger | Health | MetricsCache
+export type Stores =
+  Accounts | ApiKeys | AuditLog | CreditLedger | Health | MetricsCache | Purchases
 
 // The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
 // disk can still settle its hold. The holds of a dead process are usually released earlier.
@@ -52,7 +53,7 @@ const importedLedger = <R>(
   ).pipe(Layer.unwrapEffect)
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
-export const inMemory: Layer.Layer<Stores | Purchases, never, Settings.Settings> = Layer.mergeAll(
+export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
   Layer.provideMerge(
     imported(() => import("../memory/ApiKeys.ts")),
     imported(() => import("../memory/Accounts.ts")),

@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Provider from "../../src/cli/Providers.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { Rankings } from "../../src/dataset/Rankings.ts"
 import * as Settings from "../../src/Settings.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
@@ -17,7 +18,9 @@ import { targets } from "../support/lookup.ts"
 const started = (environment: Readonly<Record<string, string>>) =>
   Provider.layer.pipe(
     Layer.provide(Settings.from(environment)),
-    Layer.provideMerge(Layer.merge(SqlRankings.layer, SqlMetricsCache.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(SqlRankings.layer, SqlMetricsCache.layer, MemoryPurchases.layer),
+    ),
     Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
   )
 

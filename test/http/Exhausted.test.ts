@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
@@ -17,7 +18,7 @@ const bought = ({ layer }: { readonly layer: Layer.Layer<MetricsProvider> }) =>
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
 
 describe("a chain of two vendors", () => {
   it.scopedLive("an exhausted vendor fails no URL, and is asked again when its period ends", () =>

@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
@@ -79,7 +80,7 @@ for (const [name, database] of databases) {
           history: Duration.days(730),
           capacity: 100,
         },
-      }).pipe(Layer.provide(cache))
+      }).pipe(Layer.provide([cache, MemoryPurchases.layer]))
       const server = yield* start({ stores, provider, figures: cache, price: 2 })
       const { key, url: baseUrl } = server
       const effectClient = yield* EffectClient.make({ baseUrl, apiKey: Redacted.make(key) })

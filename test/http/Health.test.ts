@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Health } from "../../src/Health.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
@@ -19,7 +20,7 @@ const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
 
 const tell = (health: Health["Type"]["stores"]) =>
   Effect.gen(function* () {

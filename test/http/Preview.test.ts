@@ -7,6 +7,7 @@ import { AuthorityMetrics, type Preview } from "../../src/client/PromiseClient.t
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, type Options, start } from "../support/TestServer.ts"
@@ -16,7 +17,7 @@ const cached = (layer: ReturnType<typeof make>["layer"]) =>
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
 
 /** A server whose provider has a cache, and a function that previews URLs on it. */
 const running = (options: Options = {}) =>

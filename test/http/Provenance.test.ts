@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
@@ -31,7 +32,7 @@ const cached = (lookup: Lookup) => {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
 }
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })

@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { project } from "../support/BulkCheck.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
@@ -15,7 +16,7 @@ const cached = (layer: ReturnType<typeof make>["layer"]) =>
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
 
 const service = Effect.gen(function* () {
   const server = yield* start({ price: 2 })

@@ -8,6 +8,7 @@ import * as TestClock from "effect/TestClock"
 import { AccountId, CurrentAccount } from "../../src/Account.ts"
 import { Deadline } from "../../src/Deadline.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { tags, targets } from "../support/lookup.ts"
@@ -21,7 +22,7 @@ const composed = () => {
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
   return { layer, vendor }
 }
 

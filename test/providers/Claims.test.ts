@@ -43,6 +43,7 @@ const replicaOn = (
   store: MetricsCache["Type"],
   vendor: ReturnType<typeof ScriptedVendor.make>,
   options: Partial<Composed.Options> = {},
+  purchases: Layer.Layer<Purchases> = MemoryPurchases.layer,
 ) =>
   Layer.build(
     Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
@@ -50,7 +51,7 @@ const replicaOn = (
       concurrency: 1,
       cache: { ttl: Duration.days(1), capacity: 100 },
       ...options,
-    }).pipe(Layer.provide(Layer.succeed(MetricsCache, store))),
+    }).pipe(Layer.provide([Layer.succeed(MetricsCache, store), purchases])),
   ).pipe(
     Effect.map((context) => {
       const { lookup } = Context.get(context, MetricsProvider)
@@ -239,10 +240,11 @@ describe("claims", () => {
         put: (...some: Parameters<typeof fine.put>) => Effect.delay(fine.put(...some), "1 second"),
       }
       const purchases = Context.get(yield* Layer.build(MemoryPurchases.layer), Purchases)
-      const one = yield* Effect.provideService(
-        replicaOn(slow, ScriptedVendor.make()),
-        Purchases,
-        purchases,
+      const one = yield* replicaOn(
+        slow,
+        ScriptedVendor.make(),
+        {},
+        Layer.succeed(Purchases, purchases),
       )
       const unknownCalls = Effect.map(purchases.days({}), (days) =>
         days.map(({ unknownCalls }) => unknownCalls),

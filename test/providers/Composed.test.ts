@@ -18,6 +18,7 @@ import { Deadline } from "../../src/Deadline.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import * as Composed from "../../src/providers/Composed.ts"
@@ -41,7 +42,7 @@ const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
   AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
     Layer.provide(Composed.chain(Arr.map(vendors, (vendor) => bought(vendor)))),
     Layer.provideMerge(MemoryCreditLedger.layer({ lease: "1 minute" })),
-    Layer.provide(MemoryMetricsCache.layer),
+    Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]),
   )
 
 const accounts = ["a", "b", "c"].map((id) => AccountId.make(id))
@@ -168,7 +169,7 @@ it.scoped(
         concurrency: 16,
       })
       const provider = Context.get(
-        yield* Layer.build(Layer.provide(layer, MemoryMetricsCache.layer)),
+        yield* Layer.build(Layer.provide(layer, [MemoryMetricsCache.layer, MemoryPurchases.layer])),
         MetricsProvider,
       )
       const urls = Arr.makeBy(1000, (i) => `host-${i}.example.com`)
@@ -193,7 +194,7 @@ describe("a chain of vendors", () => {
       const second = ScriptedVendor.make({ name: "second" })
       const context = yield* Layer.build(
         Composed.chain([bought(first.provider), bought(second.provider)]).pipe(
-          Layer.provide(MemoryMetricsCache.layer),
+          Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]),
         ),
       )
       const { lookup } = Context.get(context, MetricsProvider)
@@ -218,7 +219,7 @@ it.scoped("a target fails with the cause exhausted when the quota of every vendo
     const [first, second] = vendors.map(({ provider }) => bought(provider))
     const chain = first && second ? Composed.chain([first, second]) : assert.fail()
     const { lookup } = Context.get(
-      yield* Layer.build(Layer.provide(chain, MemoryMetricsCache.layer)),
+      yield* Layer.build(Layer.provide(chain, [MemoryMetricsCache.layer, MemoryPurchases.layer])),
       MetricsProvider,
     )
     for (let i = 0; i < 3; i++) {
@@ -240,7 +241,7 @@ it.scoped("a cache time to live of zero turns the cache off", () =>
     const provider = Context.get(
       yield* Layer.build(
         Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), off).pipe(
-          Layer.provide(MemoryMetricsCache.layer),
+          Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]),
         ),
       ),
       MetricsProvider,

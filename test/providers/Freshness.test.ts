@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import { Freshness } from "../../src/Freshness.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import { type Outcome, providerFailed } from "../../src/Metrics.ts"
 import { MetricsProvider, prospectsOf, ProviderError } from "../../src/MetricsProvider.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
@@ -31,7 +32,7 @@ const setUp = (
         concurrency: 1,
         ...options,
         cache: { ttl: Duration.days(1), capacity: 100, ...cache },
-      }).pipe(Layer.provide(yield* storeOf)),
+      }).pipe(Layer.provide([yield* storeOf, MemoryPurchases.layer])),
     )
     const provider = Context.get(context, MetricsProvider)
     return {

@@ -168,6 +168,7 @@ describe("a service with a ledger of the program's own", () => {
           Server.inDatabase.auditLog,
           Server.inDatabase.health,
           Server.inDatabase.metricsCache,
+          Server.inDatabase.purchases,
           ledgerOf(calls),
         )
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: `sqlite:${file}` }
@@ -228,10 +229,15 @@ describe("a service with a ledger of the program's own", () => {
 const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, purchases } =
   Server.inDatabase
 
-it("a program whose stores lack the audit log does not compile", () => {
-  const stores = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache, purchases)
-  // @ts-expect-error: the type names the store that is missing.
-  assert.isTrue(Layer.isLayer(Server.layer({ provider: Provider.Fake.make().layer, stores })))
+it("a program whose stores lack the audit log or the purchases does not compile", () => {
+  const others = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache)
+  const serviceOn = (stores: NonNullable<Server.Options<never, Server.StoreFailure>["stores"]>) =>
+    Server.layer({ provider: Provider.Fake.make().layer, stores })
+  assert.isTrue(Layer.isLayer(serviceOn(Layer.mergeAll(others, auditLog, purchases))))
+  // @ts-expect-error: the audit log is missing.
+  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, purchases))))
+  // @ts-expect-error: the purchases are missing, so no ceiling would hold.
+  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, auditLog))))
 })
 
 it.scopedLive(

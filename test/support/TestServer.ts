@@ -30,6 +30,7 @@ import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
+import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Purchases } from "../../src/Purchases.ts"
@@ -55,7 +56,7 @@ export interface Options {
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
-  /** The store of the purchases; by default, there is none. */
+  /** The store of the purchases; by default, an empty one. */
   readonly purchases?: Layer.Layer<Purchases>
   /** The token of the administration, which is off without a token. */
   readonly adminToken?: string
@@ -109,7 +110,7 @@ const layerOf = (options: Options, log: Array<string>) => {
     ]),
     Layer.provide(options.provider ?? Sandbox.layer),
     Layer.provide(options.health ?? MemoryHealth.layer),
-    Layer.provide(options.purchases ?? Layer.empty),
+    Layer.provide(options.purchases ?? MemoryPurchases.layer),
     Layer.provideMerge(CachedApiKeys.layer),
     Layer.provideMerge(storesOf(options)),
     Layer.provide(
