@@ -52,9 +52,7 @@ const grant = Verb.make({
 })
 
 const correct = Verb.make({
-  examples: [
-    'authority credits correct --account acme --amount 9000 --note "granted 10,000 in place of 1,000"',
-  ],
+  examples: ['authority credits correct --account acme --amount 9000 --note "typed 10,000"'],
   declare: (command) =>
     command
       .requiredOption(...Verb.account)

@@ -17,9 +17,12 @@ export const verb = Verb.make({
       .option("--limit <N>", "maximum observations, newest first", String(defaultRows)),
   options: Schema.Struct({
     url: Schema.String,
-    limit: Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, maxRows)).annotations({
-      message: () => ({ message: `expected 1 to ${maxRows}`, override: true }),
-    }),
+    limit: Verb.wholeNumber(1, "").pipe(
+      Schema.filter((limit) => limit <= maxRows),
+      Schema.annotations({
+        message: () => ({ message: `expected 1 to ${maxRows}`, override: true }),
+      }),
+    ),
     json: Verb.json,
   }),
   run: ({ json, limit, url }) =>
