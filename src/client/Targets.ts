@@ -1,7 +1,7 @@
 /** Finds the targets of URLs. The service decides which URLs mean the same target. */
 import { Forbidden, UnexpectedAnswer } from "./ClientError.ts"
 import { isAdmissible, problemOf } from "./Outcomes.ts"
-import type { AuthorityMetrics, CallOptions } from "./PromiseClient.ts"
+import type { AuthorityMetrics, CallOptions } from "./Client.ts"
 
 /** What the service says about a submitted URL: its target in canonical form, or its problem. */
 export type Entry =

@@ -4,7 +4,7 @@ import { maxUrls } from "../contract/Limits.ts"
 import { ValidationError } from "./ClientError.ts"
 import { mapInOrder } from "./mapInOrder.ts"
 import { type CheckResult, invalid, type Outcome, unsent } from "./Outcomes.ts"
-import type { AuthorityMetrics, CheckAllOptions } from "./PromiseClient.ts"
+import type { AuthorityMetrics, CheckAllOptions } from "./Client.ts"
 import * as Signal from "./Signal.ts"
 import { type Entry, judging } from "./Targets.ts"
 

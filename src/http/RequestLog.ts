@@ -8,14 +8,21 @@ import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
+import type { AccountKey } from "../ApiKeys.ts"
 import type { Report } from "../Report.ts"
 import type { RequestId } from "../RequestId.ts"
-import type { Current } from "./Call.ts"
+
+/** What the line says of a request. */
+interface Answered {
+  readonly id: RequestId
+  readonly key?: AccountKey
+  readonly report?: Report
+}
 
 /** Logs the line of an answered request. */
 export type RequestLog = (
   endpoint: string | undefined,
-  current: Current,
+  answered: Answered,
   status: number,
   durationMs: number,
 ) => void

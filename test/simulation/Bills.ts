@@ -14,7 +14,7 @@ import { dayOf } from "../../src/ledger/Usage.ts"
 import { Purchases } from "../../src/Purchases.ts"
 import * as SqlPurchases from "../../src/sql/Purchases.ts"
 import type { Faults } from "./Faults.ts"
-import type { Call, Caller } from "./VendorWatch.ts"
+import type { Call, Caller } from "./Call.ts"
 import type { World } from "./World.ts"
 
 interface Options {

@@ -2,7 +2,7 @@
  * Watches the calls of all replicas to the vendors. While the store and the processes work, a
  * replica must not buy what another one is buying, or what another one has bought.
  */
-import type { Call, Caller } from "./VendorWatch.ts"
+import type { Call, Caller } from "./Call.ts"
 import type { Faults } from "./Faults.ts"
 import type { World } from "./World.ts"
 

@@ -1,0 +1,105 @@
+/** The methods of the promise client, and what they take and return. */
+import type { HistoryAnswer, KeyAnswer, UsageAnswer } from "../contract/Wire.ts"
+import type { CheckResult } from "./Outcomes.ts"
+import type { Preview } from "./Preview.ts"
+
+export interface CallOptions {
+  /** Cancels the call, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface PreviewOptions extends CallOptions {
+  /**
+   * The greatest age of figures that you accept, in seconds: a check buys older ones anew. By
+   * default, the service decides.
+   */
+  readonly maxAgeSeconds?: number | undefined
+}
+
+export interface CheckOptions extends PreviewOptions {
+  /**
+   * For 24 hours, the same idempotency key and URLs get the same answer and are charged only once.
+   */
+  readonly idempotencyKey?: string | undefined
+  /**
+   * The most that the request may cost, in whole credits. When the service's price for all valid
+   * URLs is higher, `check` fails with InsufficientCredits and nothing is charged.
+   */
+  readonly maxCredits?: number | undefined
+  /**
+   * True to get the `provenance` of each success, and the `cause` and `detail` of each failure. A
+   * repeat with the same idempotency key needs the same choice.
+   */
+  readonly provenance?: boolean | undefined
+}
+
+export interface HistoryOptions extends CallOptions {
+  /** The maximum number of observations: 1 to 1000, by default 100. */
+  readonly limit?: number | undefined
+}
+
+/** The figures of a URL over time, newest first. */
+export type History = HistoryAnswer["data"]
+
+/** What an API key may do, what is left of its budget, and until when. */
+export type Key = KeyAnswer["data"]
+
+export interface UsageOptions extends CallOptions {
+  /** What a row sums up; by default a day. */
+  readonly by?: "day" | "key" | undefined
+  /** The start of the period. A UTC day that the period touches counts as a whole. */
+  readonly since?: Date | undefined
+  /** The end of the period, exclusive. */
+  readonly until?: Date | undefined
+}
+
+/** The name of the account, and its usage: days from old to new, or keys from most credits. */
+export type Usage = UsageAnswer["data"]
+
+export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
+  /** The maximum number of requests in flight; default 4. */
+  readonly concurrency?: number | undefined
+  /** Called after each batch. If `onProgress` throws, the iteration ends with the thrown error. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/**
+ * The number of outcomes and the number of credits used, over all batches that `checkAll` has
+ * yielded so far.
+ */
+export interface Progress {
+  readonly outcomes: number
+  readonly creditsUsed: number
+}
+
+/** The promise client. A method that fails rejects with a `ClientError`. */
+export interface AuthorityMetrics {
+  /**
+   * Checks 1 to 50 URLs in one request. A URL that is empty or too long is not sent: its outcome is
+   * INVALID_URL.
+   */
+  readonly check: (urls: ReadonlyArray<string>, options?: CheckOptions) => Promise<CheckResult>
+  /**
+   * Checks any number of URLs in batches of 50. A preview finds the targets of each batch, and only
+   * those that no earlier batch had are sent, so that each target is charged once. Yields one result
+   * for each batch, in the order of the URLs, without waiting for later batches. `requestId` is
+   * undefined for a batch of which nothing was sent. Remembers each target until the iteration ends.
+   */
+  readonly checkAll: (
+    urls: Iterable<string> | AsyncIterable<string>,
+    options?: CheckAllOptions,
+  ) => AsyncIterable<CheckResult>
+  /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
+  readonly preview: (urls: ReadonlyArray<string>, options?: PreviewOptions) => Promise<Preview>
+  /** Returns the figures of a URL over time, free of charge. */
+  readonly history: (url: string, options?: HistoryOptions) => Promise<History>
+  /**
+   * Returns what the account has used by day or by key, free of charge: at most the newest 1000
+   * days, or the 1000 keys with most credits.
+   */
+  readonly usage: (options?: UsageOptions) => Promise<Usage>
+  /** Returns the credits that the account can still spend. */
+  readonly availableCredits: (options?: CallOptions) => Promise<number>
+  /** Returns what the client's API key may do, what is left of its budget, and until when. */
+  readonly key: (options?: CallOptions) => Promise<Key>
+}
