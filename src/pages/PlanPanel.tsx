@@ -44,6 +44,9 @@ const factsOf = (plan: Plan): ReadonlyArray<readonly [name: string, text: string
   ["Known to the service", number(plan.known)],
   ["To buy", number(plan.toBuy)],
   ...(plan.repeated === 0 ? [] : [["Sent, answer fetched again", number(plan.repeated)] as const]),
+  ...(plan.repeatedOthers === 0
+    ? []
+    : [["Of these, not in the list", number(plan.repeatedOthers)] as const]),
   ["Price of each", plan.price === undefined ? "unknown" : counted(plan.price, "credit")],
   ["This start costs", atMost(plan.maxCredits)],
   ...(plan.availableCredits === undefined

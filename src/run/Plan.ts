@@ -27,8 +27,10 @@ export interface Plan {
   readonly known: number
   /** Distinct targets that were never sent, and whose figures the service had not. */
   readonly toBuy: number
-  /** Targets that were sent less than 23 hours ago, and have no answer. They are sent again. */
+  /** Targets of the batches that are sent again: an address of the list has no answer in them. */
   readonly repeated: number
+  /** How many of these targets are not in the list. They are in a batch with one that is. */
+  readonly repeatedOthers: number
   /** The most that the run can still cost, without `doubtful`; undefined for an unknown price. */
   readonly maxCredits: number | undefined
   /**

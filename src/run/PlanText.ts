@@ -17,11 +17,11 @@ const answered = ({ answered, oldest, paid }: Plan, now: number) =>
         `${counted(answered, "target has its", "targets have their")} answer from an earlier start, the oldest from ${new Date(oldest).toISOString()} (${age(now - oldest)} ago); the account has paid ${counted(paid, "credit")}.`,
       ]
 
-const unanswered = ({ doubtful, givenUp, repeated }: Plan) => [
+const unanswered = ({ doubtful, givenUp, repeated, repeatedOthers }: Plan) => [
   ...(repeated === 0
     ? []
     : [
-        `${counted(repeated, "target was", "targets were")} sent without an answer, and ${repeated === 1 ? "is" : "are"} sent again under the same idempotency key, so nothing is charged twice.`,
+        `${counted(repeated, "target was", "targets were")} sent without an answer, and ${repeated === 1 ? "is" : "are"} sent again under the same idempotency key, so nothing is charged twice${repeatedOthers === 0 ? "" : `; ${count(repeatedOthers)} of them ${repeatedOthers === 1 ? "is" : "are"} not in the list, but in the same batches`}.`,
       ]),
   ...(doubtful.targets === 0 ? [] : [`${twice(doubtful)}.`]),
   ...(givenUp.targets === 0

@@ -205,8 +205,7 @@ export class Run {
     for await (const url of urls) counts.set(url, (counts.get(url) ?? 0) + 1)
     if (options.isRetry === true) this.#forgetFailures()
     const open = [...counts.keys()].filter((url) => this.outcomeOf(url) === undefined)
-    this.#repeats = [...this.#pending.values()].filter(isRepeatable)
-    if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts)
+    if (open.length === 0) return this.#planOf(counts)
     const client = connect()
     this.#account = await accountOf(client, options.signal)
     const other = [...this.#accounts].find((account) => account !== this.#account)
@@ -285,6 +284,11 @@ export class Run {
       valid += count
       if (!targets.has(entry.target)) targets.set(entry.target, url)
     }
+    this.#repeats = [...this.#pending.values()].filter(
+      (batch) =>
+        isRepeatable(batch) &&
+        batch.items.some(({ target = "" }) => targets.has(target) && !this.#outcomes.has(target)),
+    )
     const repeated = targetsOf(this.#repeats)
     const doubtful = targetsOf(this.#pending.values())
     const isUnsent = ([target]: readonly [string, string]) =>
@@ -313,6 +317,7 @@ export class Run {
       known,
       toBuy: this.#queue.length - known,
       repeated: repeated.size,
+      repeatedOthers: [...repeated].filter((target) => !targets.has(target)).length,
       maxCredits: this.costOf(this.#queue.length + repeated.size),
       doubtful: { targets: doubts.length, credits: this.costOf(doubts.length) },
       givenUp: this.givenUp,

@@ -9,6 +9,7 @@ import { AccountName } from "../../src/Account.ts"
 import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
+import { describe as describePlan } from "../../src/run/PlanText.ts"
 import { type Connect, Run } from "../../src/run/Run.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { checked, failed, make, succeeding } from "../support/ScriptedProvider.ts"
@@ -108,6 +109,7 @@ describe("a run", () => {
         known: 70,
         toBuy: 0,
         repeated: 0,
+        repeatedOthers: 0,
         maxCredits: 140,
         doubtful: { targets: 0, credits: 0 },
         givenUp: { targets: 0, credits: 0 },
@@ -145,17 +147,41 @@ describe("a run", () => {
   )
 
   it.scopedLive(
-    "repeats a batch whose answer was lost, even when its URLs have left the list",
+    "repeats a batch whose answer was lost while the list has an address of it, and names the others",
     () =>
       Effect.gen(function* () {
         const { books, connect, connecting } = yield* service()
         const { journal } = memory()
         const lost = yield* finish(journal, sites(80), losing(connecting))
         assert.deepStrictEqual([lost.run.status, lost.run.creditsUsed], ["halted", 0])
-        const { plan, run } = yield* finish(journal, sites(40), connect)
-        assert.deepStrictEqual([plan.repeated, plan.maxCredits], [80, 80])
-        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 80])
-        assert.strictEqual((yield* books).charged, 80)
+        const { plan, run } = yield* finish(journal, [...sites(40), "new.example.com"], connect)
+        assert.deepInclude(plan, { repeated: 50, repeatedOthers: 10, known: 1, maxCredits: 51 })
+        assert.include(describePlan(plan, 0).join("\n"), "10 of them are not in the list")
+        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 51])
+        assert.strictEqual((yield* books).charged, 81)
+        const rest = yield* finish(journal, sites(80), connect)
+        assert.deepInclude(rest.plan, { repeated: 30, repeatedOthers: 0, maxCredits: 30 })
+        assert.strictEqual((yield* books).charged, 81)
+      }),
+  )
+
+  it.scopedLive(
+    "does not pay for a batch that never arrived when its URLs have left the list",
+    () =>
+      Effect.gen(function* () {
+        const { books, connect, connecting } = yield* service()
+        const { journal } = memory()
+        const dropping = connecting({
+          fetch: async (url, request) => {
+            if (url.endsWith("/batch")) throw new TypeError("the batch never arrives")
+            return fetch(url, request)
+          },
+        })
+        yield* finish(journal, sites(40), dropping)
+        const { plan, run } = yield* finish(journal, ["new.example.com"], connect)
+        assert.deepInclude(plan, { repeated: 0, maxCredits: 1 })
+        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 1])
+        assert.strictEqual((yield* books).charged, 1)
       }),
   )
 
