@@ -57,9 +57,13 @@ export const ownCells = ({ others }: Item, { column, columns }: NonNullable<OwnC
 /** Makes the column names distinct: a name that is already in use gets a suffix. */
 export const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
   const used = new Set(taken)
+  const numbers = new Map<string, number>()
   return names.map((name) => {
     let found = taken.includes(name) ? `${name} (list)` : name
-    for (let number = 2; used.has(found); number++) found = `${name} ${number}`
+    // All smaller numbers are in use already.
+    let number = numbers.get(name) ?? 2
+    for (; used.has(found); number++) found = `${name} ${number}`
+    numbers.set(name, number)
     used.add(found)
     return found
   })

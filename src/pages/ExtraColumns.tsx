@@ -1,41 +1,12 @@
 import type { Signal } from "@preact/signals"
-import { distinct } from "../list/outcomeTable.ts"
 import type { KeptList } from "./KeptRun.ts"
 import type { Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 
 type Own = KeptList["own"]
 
-/** The names of the list's own columns, without the column of the URLs. */
-const namesOf = (own: Own): ReadonlyArray<string> =>
-  own === undefined
-    ? []
-    : distinct(
-        own.columns.filter((_, index) => index !== own.column),
-        [],
-      )
-
-const origins = { source: "Source", provider: "Provider", index: "Index" } as const
-
-const allColumns = (own: Own): ReadonlyArray<TableView.Extra> => [
-  ...namesOf(own).map((_, index) => `own ${index}` as const),
-  "source",
-  "provider",
-  "index",
-]
-
-/** How many of the list's own columns are shown until the user chooses others. */
-const shownOwn = 2
-
-export const usualColumns = (own: Own): ReadonlyArray<TableView.Extra> =>
-  allColumns(own).filter(
-    (column, index) => index < Math.min(shownOwn, namesOf(own).length) || column === "source",
-  )
-
 export const columnName = (column: TableView.Extra, own: Own): string =>
-  column === "source" || column === "provider" || column === "index"
-    ? origins[column]
-    : (namesOf(own)[Number(column.slice("own ".length))] ?? "")
+  TableView.allColumns(own).find(([other]) => other === column)?.[1] ?? ""
 
 export const ColumnChoice = ({
   extras,
@@ -47,18 +18,20 @@ export const ColumnChoice = ({
   <details class="columns">
     <summary>Columns</summary>
     <div>
-      {allColumns(own).map((column) => (
+      {TableView.allColumns(own).map(([column, name]) => (
         <label key={column} class="choice">
           <input
             type="checkbox"
             checked={extras.value.includes(column)}
             onChange={({ currentTarget }) =>
-              (extras.value = allColumns(own).filter((other) =>
-                other === column ? currentTarget.checked : extras.value.includes(other),
-              ))
+              (extras.value = TableView.allColumns(own)
+                .map(([other]) => other)
+                .filter((other) =>
+                  other === column ? currentTarget.checked : extras.value.includes(other),
+                ))
             }
           />
-          {columnName(column, own)}
+          {name}
         </label>
       ))}
     </div>

@@ -2,7 +2,7 @@ import { type ReadonlySignal, type Signal, useComputed, useSignal } from "@preac
 import { type ComponentChildren, Fragment } from "preact"
 import { useRef } from "preact/hooks"
 import * as Address from "./Address.ts"
-import { ColumnChoice, columnName, ExtraCell, usualColumns } from "./ExtraColumns.tsx"
+import { ColumnChoice, columnName, ExtraCell } from "./ExtraColumns.tsx"
 import { FigureChart, HistoryButton } from "./FigureChart.tsx"
 import type { Row } from "./Row.ts"
 import type { ListRun } from "./ListRun.ts"
@@ -24,7 +24,7 @@ const pageLength = 100
 export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
   const page = useSignal(0)
   const isByDomain = useSignal(false)
-  const extras = useSignal(usualColumns(run.list.own))
+  const extras = useSignal(TableView.usualColumns(run.list.own))
   const title = useRef<HTMLHeadingElement>(null)
   const lines = useComputed(() => (isByDomain.value ? TableView.byDomain(rows.value) : rows.value))
   const last = Math.max(0, Math.ceil(lines.value.length / pageLength) - 1)

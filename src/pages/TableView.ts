@@ -1,5 +1,7 @@
 /** Filters, sorts, groups and counts the rows of a run. */
+import { distinct } from "../list/outcomeTable.ts"
 import * as Address from "./Address.ts"
+import type { KeptList } from "./KeptRun.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"
 import type { ListRun } from "./ListRun.ts"
 
@@ -9,6 +11,31 @@ export type Figure = (typeof figures)[number]
 
 /** A column that the user can show: where the figures come from, or a column of the user's table. */
 export type Extra = "source" | "provider" | "index" | `own ${number}`
+
+/** The names of the list's own columns, without the column of the URLs. */
+const namesOf = (own: KeptList["own"]): ReadonlyArray<string> =>
+  own === undefined
+    ? []
+    : distinct(
+        own.columns.filter((_, index) => index !== own.column),
+        [],
+      )
+
+/** All columns that the table can show beside ours, and their names. */
+export const allColumns = (own: KeptList["own"]): ReadonlyArray<readonly [Extra, name: string]> => [
+  ...namesOf(own).map((name, index) => [`own ${index}`, name] as const),
+  ["source", "Source"],
+  ["provider", "Provider"],
+  ["index", "Index"],
+]
+
+/** How many of the list's own columns are shown until the user chooses others. */
+const shownOwn = 2
+
+export const usualColumns = (own: KeptList["own"]): ReadonlyArray<Extra> =>
+  allColumns(own)
+    .map(([column]) => column)
+    .filter((column, i) => column === "source" || (i < shownOwn && column.startsWith("own ")))
 
 export interface Sorting {
   readonly by: "place" | "url" | Figure | Extra

@@ -1,0 +1,31 @@
+import { assert, it } from "@effect/vitest"
+import * as OutcomeFormat from "../../src/bulk/OutcomeFormat.ts"
+import { headerOf } from "../../src/list/outcomeTable.ts"
+import { usualColumns } from "../../src/pages/TableView.ts"
+import * as PagesList from "../../src/pages/UrlList.ts"
+
+it("columns with one name get distinct names, which differ from other columns' names", () => {
+  const columns = ["a", "url", "a 3", "a", "a", "reason", "reason", "reason"]
+  assert.deepStrictEqual(headerOf({ columns, column: 1 }).slice(0, columns.length), [
+    "a",
+    "url",
+    "a 3",
+    "a 2",
+    "a 4",
+    "reason (list)",
+    "reason 2",
+    "reason 3",
+  ])
+})
+
+it("a CSV with 10,000 columns of one name takes no time, in the output and in the console", () => {
+  const startedAt = performance.now()
+  const { items, own } = PagesList.read(`url${",a".repeat(10_000)}\nexample.com\n`)
+  const [header = ""] = OutcomeFormat.make("csv", { hasMark: false }).begin(own).split("\n")
+  assert.include(header, ",a 9999,a 10000,")
+  const rows = items.map((item) => ({ item, outcome: undefined }))
+  const text = OutcomeFormat.make("ndjson", { hasMark: false }).rows(rows, own, true)
+  assert.include(text, '"a 10000":')
+  assert.deepStrictEqual(usualColumns(own), ["own 0", "own 1", "source"])
+  assert.isBelow(performance.now() - startedAt, 5000)
+})
