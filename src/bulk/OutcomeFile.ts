@@ -2,7 +2,7 @@
  * Writes the outcomes to a file. The file is named `FILE.partial` until all outcomes are
  * written, so an incomplete file never has the final name.
  */
-import { lstatSync, realpathSync } from "node:fs"
+import { closeSync, lstatSync, openSync, readSync } from "node:fs"
 import { open, rename } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -23,8 +23,12 @@ export interface OutcomeFile {
 /** Opens `FILE.partial` before any credits are spent, and fails when the file is not writable. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { partial, target } = yield* Effect.try({
-      try: () => placesOf(filename),
+    const partial = `${filename}.partial`
+    yield* Effect.try({
+      try: () => {
+        refuseLink(partial)
+        refuseOther(filename)
+      },
       catch: OutputFailed.of(filename),
     })
     const attempt = <A>(act: () => Promise<A>) =>
@@ -38,23 +42,31 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
       write: (text) => attempt(() => handle.appendFile(text)),
       finish: attempt(async () => {
         await handle.sync()
-        await rename(partial, target)
+        await rename(partial, filename)
       }),
     }
   })
 
-const placesOf = (filename: string) => {
-  const target = resolved(filename)
-  const partial = `${target}.partial`
-  refuseLink(partial)
-  return { target, partial }
+/** Throws for what a run must not replace: a link, a device, a folder or a database. */
+const refuseOther = (filename: string) => {
+  const found = lstatSync(filename, { throwIfNoEntry: false })
+  if (found === undefined) return
+  if (!found.isFile()) {
+    throw new Error(
+      "it is a link, a folder or a device; name another file, or leave out --output to write to stdout",
+    )
+  }
+  if (isDatabase(filename)) throw new Error("it is a database; name another file with --output")
 }
 
-// Returns the final path of the outcomes, for `rename`. For a symbolic link, returns the path of
-// the linked file, so that `rename` does not replace the link. Throws for devices and folders.
-const resolved = (filename: string): string => {
-  if (lstatSync(filename, { throwIfNoEntry: false }) === undefined) return filename
-  const target = realpathSync(filename)
-  if (lstatSync(target).isFile()) return target
-  throw new Error("it is not a regular file; leave out --output to write to stdout")
+/** True for a file that begins as every SQLite database does. */
+const isDatabase = (filename: string) => {
+  const file = openSync(filename, "r")
+  try {
+    const start = Buffer.alloc(16)
+    readSync(file, start)
+    return start.toString("latin1") === "SQLite format 3\0"
+  } finally {
+    closeSync(file)
+  }
 }
