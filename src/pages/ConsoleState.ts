@@ -70,14 +70,12 @@ interface CheckOptions {
   readonly isWanted?: boolean
 }
 
-/** The last list that was checked, and its run. */
-const lastCheck = signal<{ readonly items: KeptList["items"]; readonly run: ListRun } | undefined>(
-  undefined,
-)
+/** The run of the last list that was checked. */
+const lastCheck = signal<ListRun | undefined>(undefined)
 
 /** True when the list has the outcomes of its last check. */
 export const isChecked = ({ items }: KeptList): boolean =>
-  lastCheck.value?.items === items && lastCheck.value.run.status === "done"
+  lastCheck.value?.list.items === items && lastCheck.value.status === "done"
 
 // A second click while the first one looks for the run, or asks for the key, would pay once more.
 let isStarting = false
@@ -110,7 +108,7 @@ export const check = (
     const wasDone = run.status === "done"
     batch(() => {
       shown.value = run
-      lastCheck.value = { items, run }
+      lastCheck.value = run
     })
     void start(run, { list, isWanted, wasDone })
     return true
@@ -146,10 +144,7 @@ export const confirm = async (doubtful?: "again" | "leaveOut") => {
   const run = question.value?.run
   question.value = undefined
   if (run === undefined) return
-  const going = run.go(doubtful)
-  // A reload must not lose the start of the key that pays.
-  await keepSummary(run)
-  await going
+  await run.go(doubtful)
   await ended(run)
 }
 
@@ -354,7 +349,7 @@ const isAny = (run: ListRun | undefined, id?: string) =>
 const leave = (id?: string) =>
   batch(() => {
     if (isAny(question.value?.run, id)) decline()
-    if (isAny(lastCheck.value?.run, id)) lastCheck.value = undefined
+    if (isAny(lastCheck.value, id)) lastCheck.value = undefined
     if (isAny(shown.value, id)) shown.value = undefined
     runs.value = runs.value.filter((run) => !isAny(run, id))
     past.value = past.value.filter((summary) => id !== undefined && summary.id !== id)

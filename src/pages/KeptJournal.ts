@@ -17,9 +17,12 @@ export class KeptJournal implements Journal {
   readonly #surroundings: Surroundings
   readonly #id: string
   #entries = new Map<string, Entry>()
+  /** The entries that the store gets when the run starts. */
+  #fresh: Array<Entry> = []
   #batches = new Map<string, Batch>()
   readonly #removed = new Set<string>()
   #isKept = true
+  #isOwned = false
 
   constructor(id: string, surroundings: Surroundings) {
     this.#id = id
@@ -31,17 +34,23 @@ export class KeptJournal implements Journal {
     return this.#isKept
   }
 
-  /**
-   * Stores the run, and takes it from other windows. Stores what could not be stored before, too.
-   */
+  /** Takes a stored run from other windows. */
+  async own(): Promise<void> {
+    await this.#keep(async (store) => {
+      this.#isOwned = await store.own(this.#id)
+    })
+  }
+
+  /** Stores the run, and what could not be stored before. Rejects when another window has it. */
   async claim(run: StoredRun): Promise<void> {
     const isMissed = !this.#isKept
     this.#isKept = true
     await this.#keep(async (store) => {
-      await store.claim(run)
-      if (!isMissed) return
+      await store.claim(run, this.#isOwned && !isMissed)
       const journal = store.journal(this.#id)
-      await journal.keepEntries([...this.#entries.values()])
+      await journal.keepEntries(isMissed ? [...this.#entries.values()] : this.#fresh)
+      this.#fresh = []
+      if (!isMissed) return
       for (const key of this.#removed) await journal.removeBatch(key)
       for (const batch of this.#batches.values()) await journal.keepBatch(batch)
     })
@@ -52,7 +61,7 @@ export class KeptJournal implements Journal {
     const store = await this.#surroundings.store
     if (store !== undefined && this.#isKept) {
       const { batches, entries } = await store.journal(this.#id).read()
-      this.#entries = new Map(entries.map((entry) => [entry.url, entry]))
+      this.#entries = new Map([...entries, ...this.#fresh].map((entry) => [entry.url, entry]))
       this.#batches = new Map(batches.map((batch) => [batch.key, batch]))
     }
     return { entries: [...this.#entries.values()], batches: [...this.#batches.values()] }
@@ -60,7 +69,7 @@ export class KeptJournal implements Journal {
 
   async keepEntries(entries: ReadonlyArray<Entry>): Promise<void> {
     for (const entry of entries) this.#entries.set(entry.url, entry)
-    await this.#keep((store) => store.journal(this.#id).keepEntries(entries))
+    this.#fresh.push(...entries)
   }
 
   async keepBatch(batch: Batch): Promise<void> {

@@ -34,7 +34,9 @@ export class TakenOver extends Error {}
 
 /** A stored journal, and what a run does before it pays. */
 export interface RunJournal extends Journal {
-  /** Stores the run, and takes it from other windows. */
+  /** Takes a stored run from other windows. */
+  readonly own: () => Promise<void>
+  /** Stores the run. Rejects with TakenOver when another window has taken it since `own`. */
   readonly claim: (run: { readonly summary: Summary; readonly list: KeptList }) => Promise<void>
   /** False when the browser's store lacks a part of the run. */
   readonly isKept: boolean
@@ -74,6 +76,8 @@ export class ListRun {
   readonly #surroundings: Surroundings
   #facts: Facts
   #list: KeptList
+  /** The stored list, while a plan for another one has not started. */
+  #former: KeptList | undefined
   #engine: Run
   #rows: ReadonlyArray<Row.Row> | undefined
   #counts = { checked: 0, failed: 0, targets: 0 }
@@ -205,7 +209,8 @@ export class ListRun {
 
   /** Stores what could not be stored before. */
   async keep() {
-    await this.#surroundings.journal.claim({ summary: this.summary, list: this.#list })
+    const list = this.#former ?? this.#list
+    await this.#surroundings.journal.claim({ summary: this.summary, list })
   }
 
   /** True when the run was last planned or sent with this key. */
@@ -235,8 +240,8 @@ export class ListRun {
   }
 
   /**
-   * Plans the run, free of charge, and waits for `go`. A changed `list` replaces the list of the
-   * run. `isRetry` is true to check failed addresses again. Resolves to undefined when the plan
+   * Plans the run, free of charge, and waits for `go`, which stores the run. A changed `list` then
+   * replaces the list of the run. `isRetry` is true to check failed addresses again. Resolves to undefined when the plan
    * failed; `halt` says why.
    */
   async prepare(payer: Payer, list = this.#list, isRetry = false): Promise<Plan | undefined> {
@@ -244,12 +249,14 @@ export class ListRun {
     this.#planning = { controller, done: 0, all: list.items.length }
     this.#isAsking = false
     this.#halt = undefined
+    this.#former ??= this.#list
     this.#list = list
     this.#payer = payer
     this.#change()
     try {
       const { journal } = this.#surroundings
-      await journal.claim({ summary: this.summary, list })
+      if (!journal.isKept) await this.keep()
+      await journal.own()
       this.#engine = await Run.open(journal)
       this.#creditsSeen = this.#engine.creditsUsed
       this.#plan = await this.#engine.plan(
@@ -272,8 +279,14 @@ export class ListRun {
     }
   }
 
-  /** Sends what the plan found. Does nothing without a plan that waits. */
-  async go(doubtful: "again" | "leaveOut" = "leaveOut"): Promise<void> {
+  /**
+   * Sends what the plan found. Does nothing without a plan that waits. `around` is
+   * called with what stores the run, and rejects when the run must not start.
+   */
+  async go(
+    doubtful: "again" | "leaveOut" = "leaveOut",
+    around = (store: () => Promise<void>) => store(),
+  ): Promise<void> {
     if (!this.#isAsking) return
     this.#isAsking = false
     const { account, key } = this.#payer
@@ -283,9 +296,18 @@ export class ListRun {
       ...(account !== undefined && { account }),
     }
     this.#pace = { at: Date.now(), waiting: this.waiting }
-    const connect = this.#connect
+    const store = async () => {
+      const { summary } = this
+      await this.#surroundings.journal.claim({ summary, list: this.#list })
+      this.#former = undefined
+    }
     try {
-      await this.#engine.go({ connect, doubtful, onChange: () => this.#answered() })
+      await this.#engine.go({
+        connect: this.#connect,
+        doubtful,
+        begin: () => around(store),
+        onChange: () => this.#answered(),
+      })
       const { halt } = this.#engine
       if (halt !== undefined) this.#halt = this.#haltOf(halt.error, halt.availableCredits)
     } catch (error) {
@@ -294,9 +316,11 @@ export class ListRun {
     this.#change()
   }
 
-  /** Leaves a plan that waits. */
+  /** Leaves a plan that waits, and its list. */
   leave() {
     this.#isAsking = false
+    this.#list = this.#former ?? this.#list
+    this.#former = undefined
     this.#change()
   }
 

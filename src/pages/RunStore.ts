@@ -31,8 +31,13 @@ export interface RunStore {
   readonly load: (id: string) => Promise<StoredRun | undefined>
   /** The journal of a run. A new batch rejects with TakenOver when another window has the run. */
   readonly journal: (id: string) => Journal
-  /** Stores a run with its list, and takes it from every other window. */
-  readonly claim: (run: StoredRun) => Promise<void>
+  /** Takes a run from every other window. Resolves to false for a run that is not stored. */
+  readonly own: (id: string) => Promise<boolean>
+  /**
+   * Stores a run with its list, and takes it from every other window. With `isOwned`, rejects with
+   * TakenOver when another window has taken or deleted the run.
+   */
+  readonly claim: (run: StoredRun, isOwned: boolean) => Promise<void>
   /** Stores the summary of a run that is still stored. */
   readonly keepSummary: (summary: Summary) => Promise<void>
   readonly remove: (id: string) => Promise<void>
@@ -80,14 +85,22 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
       return found
     },
     journal: (id) => journal(db, owner, id),
-    claim: ({ list, summary }) =>
-      write(db, (transaction) =>
-        Promise.all([
-          transaction.objectStore("runs").put(summary, summary.id),
-          transaction.objectStore("lists").put(list, summary.id),
-          transaction.objectStore("owners").put(owner, summary.id),
-        ]),
-      ),
+    own: async (id) => {
+      let isStored = false
+      await write(db, async (transaction) => {
+        isStored = (await transaction.objectStore("runs").count(id)) > 0
+        if (isStored) await transaction.objectStore("owners").put(owner, id)
+      })
+      return isStored
+    },
+    claim: ({ list, summary }, isOwned) =>
+      write(db, async (transaction) => {
+        const owners = transaction.objectStore("owners")
+        if (isOwned && (await owners.get(summary.id)) !== owner) throw new TakenOver()
+        await transaction.objectStore("runs").put(summary, summary.id)
+        await transaction.objectStore("lists").put(list, summary.id)
+        await owners.put(owner, summary.id)
+      }),
     keepSummary: (summary) =>
       write(db, async (transaction) => {
         const runs = transaction.objectStore("runs")

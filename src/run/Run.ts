@@ -60,6 +60,8 @@ export interface GoOptions {
    * default, leave them out.
    */
   readonly doubtful?: "again" | "leaveOut" | undefined
+  /** Runs before the first batch. When it rejects, nothing is sent. */
+  readonly begin?: () => Promise<void>
   /** Called after each change of the run. */
   readonly onChange?: () => void
 }
@@ -223,16 +225,16 @@ export class Run {
    */
   async go(options: GoOptions): Promise<void> {
     if (this.isActive) return
-    const { doubtful, onChange } = options
+    const { begin = async () => {}, doubtful, onChange } = options
     this.#status = "running"
     this.#halt = undefined
     this.#size = maxUrls
     this.#width = maxAtOnce
     this.#active = maxAtOnce
     onChange?.()
-    const givenUp = doubtful === "again" ? this.#giveUp() : Promise.resolve()
+    const begun = begin().then(() => (doubtful === "again" ? this.#giveUp() : undefined))
     const ended = await Promise.allSettled(
-      Array.from({ length: maxAtOnce }, () => givenUp.then(() => this.#work(options))),
+      Array.from({ length: maxAtOnce }, () => begun.then(() => this.#work(options))),
     )
     const isDone = this.#queue.length === 0 && this.#repeats.length === 0
     this.#status = this.#halt !== undefined ? "halted" : isDone ? "done" : "stopped"

@@ -42,12 +42,13 @@ const failed = (url: string) => ({ url, reason: "INVALID_URL" })
 
 const refused = (status: number): Answer => ({ status, body: { success: false, message: "No." } })
 
-const memory = () => {
+const memory = (claims: Array<number> = []) => {
   const entries: Array<Entry> = []
   const batches = new Map<string, Batch>()
   const journal: RunJournal = {
     isKept: true,
-    claim: async () => {},
+    own: async () => {},
+    claim: async ({ list, summary }) => void claims.push(list.items.length, summary.total),
     read: async () => ({ entries, batches: [...batches.values()] }),
     keepEntries: async (fresh) => void entries.push(...fresh),
     keepBatch: async (batch) => void batches.set(batch.key, batch),
@@ -141,6 +142,33 @@ describe("a console run", () => {
     assert.deepStrictEqual([plan?.answered, plan?.maxCredits], [40, 1])
     await run.go()
     assert.deepStrictEqual([run.status, run.total, run.creditsUsed], ["done", 41, 61])
+  })
+
+  it("stores nothing before its start, and keeps its former list when the plan is left", async () => {
+    const claims: Array<number> = []
+    const { list, run } = await make(sites(100), { journal: memory(claims) })
+    await run.prepare(payer)
+    assert.deepStrictEqual(claims, [])
+    await run.go()
+    assert.deepStrictEqual(claims, [100, 100])
+    const shorter = { items: list.items.slice(0, 60) }
+    const plan = await run.prepare(payer, shorter)
+    assert.deepStrictEqual([plan?.answered, run.total], [60, 60])
+    run.leave()
+    assert.deepStrictEqual([run.total, run.checked, run.rows.length], [100, 100, 100])
+    await run.prepare(payer, shorter)
+    await run.keep()
+    assert.deepStrictEqual(claims.slice(0, 3), [100, 100, 100])
+    await run.go()
+    assert.deepStrictEqual([claims.slice(4), run.total], [[60, 60], 60])
+  })
+
+  it("sends nothing when another window takes the run between its plan and its start", async () => {
+    const journal = { ...memory(), claim: () => Promise.reject(new TakenOver()) }
+    const { run, sent } = await make(sites(3), { journal })
+    await run.prepare(payer)
+    await run.go()
+    assert.deepStrictEqual([run.halt, sent.length], [{ kind: "window" }, 0])
   })
 
   it("asks nobody for a finished list, and names the price of another check", async () => {
