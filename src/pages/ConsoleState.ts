@@ -17,7 +17,7 @@ import {
 import * as DeviceStore from "./DeviceStore.ts"
 import { KeptJournal } from "./KeptJournal.ts"
 import type { KeptList, Summary } from "./KeptRun.ts"
-import { ListRun, type Surroundings } from "./ListRun.ts"
+import { ListRun, type Surroundings, TakenOver } from "./ListRun.ts"
 import * as RunStore from "./RunStore.ts"
 import { areVersions } from "./UrlList.ts"
 
@@ -105,6 +105,7 @@ export const check = (
     const found = isAnew ? undefined : await findRun(list)
     if (findActive() !== undefined) return false
     const run = found ?? (await makeRun(name, list))
+    if (found === undefined && !isAnew) unstored.add(run)
     const wasDone = run.status === "done"
     batch(() => {
       shown.value = run
@@ -113,6 +114,9 @@ export const check = (
     void start(run, { list, isWanted, wasDone })
     return true
   })
+
+/** New runs that are not stored. Another window may store a run of the same list before them. */
+const unstored = new WeakSet<ListRun>()
 
 const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
   const facts = { id: uuid(), name, startedAt: Date.now() }
@@ -139,14 +143,32 @@ export const goOn = (run: ListRun, options: Pick<StartOptions, "isRetry"> = {}):
 const isOfOther = (run: ListRun) =>
   run.account !== undefined && account.value !== undefined && run.account !== account.value
 
-/** Answers the question: sends the run that waits. */
+/**
+ * Answers the question: sends the run that waits. When another window has started the list since,
+ * continues the run of that window.
+ */
 export const confirm = async (doubtful?: "again" | "leaveOut") => {
   const run = question.value?.run
   question.value = undefined
   if (run === undefined) return
-  await run.go(doubtful)
-  await ended(run)
+  await run.go(doubtful, (store) =>
+    inTurn(async () => {
+      if (unstored.has(run)) {
+        await readPast()
+        if ((await findRun(run.list)) !== undefined) throw new TakenOver()
+      }
+      await store()
+      unstored.delete(run)
+    }),
+  )
+  if (!unstored.has(run)) return ended(run)
+  leave(run.id)
+  await check({ ...run.list, name: run.name })
 }
+
+/** One window at a time. A browser has no locks for a page of another machine without TLS. */
+const inTurn = (act: () => Promise<void>): Promise<void> =>
+  isSecureContext ? navigator.locks.request(`authority-console${base}`, act) : act()
 
 /** Answers the question: sends nothing. */
 export const decline = () => {

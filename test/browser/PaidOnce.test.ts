@@ -449,6 +449,39 @@ describe.skipIf(isMissing)("a list in the console", () => {
   )
 
   it.scopedLive(
+    "a list that two windows start to check at once is paid once",
+    () =>
+      Effect.gen(function* () {
+        const { books, key, url } = yield* service()
+        const { act, page } = yield* visit(url, "/console")
+        const other = yield* act((page) => page.context().newPage())
+        yield* act(() => other.goto(`${url}/console`))
+        const windows = [page, other]
+        const inBoth = (action: (page: Page) => Promise<unknown>) =>
+          act(() => Promise.all(windows.map(action)))
+        yield* inBoth((window) => useKey(window, key))
+        yield* inBoth((window) => type(window, sites(300)))
+        // Both have looked for a run of the list before either of them pays.
+        let arrive = () => {}
+        const arrived = new Promise<void>((resolve) => (arrive = resolve))
+        const planning = new Set<Page>()
+        yield* inBoth((window) =>
+          window.route("**/preview", async (route) => {
+            if (planning.add(window).size === 2) arrive()
+            await arrived
+            await route.continue()
+          }),
+        )
+        yield* inBoth(start)
+        yield* act(() => Promise.any(windows.map((window) => heading(window, "Done: 300"))))
+        const ended = /^(Done:|Not started:|Stopped: .* of) 300 /
+        yield* inBoth((window) => heading(window, ended))
+        assert.deepInclude(yield* books, { held: 0, charged: 300 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a list that another window has checked meanwhile is not paid again without a question",
     () =>
       Effect.gen(function* () {
