@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
+import { deno } from "./support/fullTests.ts"
 
 const projects = ["unit", "stores", "program"]
 
@@ -31,7 +32,7 @@ const tests = [
 ]
 
 const { status } = spawnSync(
-  "deno",
+  deno,
   [
     "run",
     "--allow-all",

@@ -14,6 +14,7 @@ import { transformSync } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { clientPackage } from "./bundle-client-package.ts"
 import { dist, root } from "./bundle.ts"
+import { deno } from "./support/fullTests.ts"
 import { node20 } from "./support/findNode20.ts"
 import * as MoneyServer from "./support/MoneyServer.ts"
 import * as Postgres from "./support/Postgres.ts"
@@ -52,7 +53,7 @@ const writeLedger = (folder: string) => {
 
 const ledgerFiles = ["ledger.test.ts", "ledger.ts", "service.ts"]
 
-const deno = (folder: string) => [
+const denoFlags = (folder: string) => [
   "--no-lock",
   "--node-modules-dir=manual",
   "--allow-net",
@@ -227,7 +228,7 @@ const testClient = async (client: string, service: string) => {
       assert.equal(stdout, `example.com 91\nlocalhost INVALID_URL\n1 used, ${left} left\n`)
     }
     await checked(99, process.execPath, "check.ts")
-    await checked(98, bin("deno"), "run", ...deno(client), "check.ts")
+    await checked(98, deno, "run", ...denoFlags(client), "check.ts")
     await checked(97, node20(), "check.js")
   })
   report("the client alone checks URLs on Node, Deno and Node 20")
@@ -271,18 +272,13 @@ try {
   writeFileSync(join(folder, "ours.json"), '{"example.com": 91}')
   await checkTypes(folder)
   await run(folder, process.execPath, "--test", "first.test.ts")
-  await run(folder, bin("deno"), "test", ...deno(folder), "first.test.ts")
+  await run(folder, deno, "test", ...denoFlags(folder), "first.test.ts")
   report("the test with a fake provider passes on Node and on Deno")
   await testClient(client, folder)
   await testLedger(folder)
   const onNode = [process.execPath, "provider.ts"]
   await serve(folder, "Node", "sqlite:node.db", onNode)
-  await serve(folder, "Deno", "sqlite:deno.db", [
-    bin("deno"),
-    "run",
-    ...deno(folder),
-    "provider.ts",
-  ])
+  await serve(folder, "Deno", "sqlite:deno.db", [deno, "run", ...denoFlags(folder), "provider.ts"])
   const postgres = await Postgres.start({ durable: false })
   try {
     await serve(folder, "Node with PostgreSQL", `${postgres.url}/postgres`, onNode)

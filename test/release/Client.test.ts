@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build, transformSync } from "esbuild"
+import { deno } from "../../scripts/support/fullTests.ts"
 import { node20 } from "../../scripts/support/findNode20.ts"
 import { consumer } from "../support/Package.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
@@ -63,12 +64,18 @@ describe("the examples of the README and the guide", () => {
         const modern = ["--module", "nodenext", "--target", "es2024"]
         yield* output(project, [bin("tsc"), ...strict, ...modern, ...files], key)
 
-        const deno = ["run", "--no-lock", "--node-modules-dir=manual", "--allow-net", "--allow-env"]
+        const flags = [
+          "run",
+          "--no-lock",
+          "--node-modules-dir=manual",
+          "--allow-net",
+          "--allow-env",
+        ]
         const runs = yield* Effect.forEach(files, (file) =>
           Effect.all([
             output(project, [process.execPath, file], key),
             output(project, [node20(), asJavaScript(project, file)], key),
-            output(project, [bin("deno"), ...deno, file], key),
+            output(project, [deno, ...flags, file], key),
           ]),
         )
         const checked = ["example.com 92", "localhost INVALID_URL", ""]
