@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { request } from "../../scripts/support/RawHttp.ts"
+import * as Settings from "../../src/Settings.ts"
 import { blocksOf } from "../support/Guide.ts"
 import { node20 } from "../../scripts/support/findNode20.ts"
 import { exited, folder, openAccount, run, serve, shell } from "../support/Program.ts"
@@ -141,6 +142,23 @@ describe("the guide to operating", () => {
     const [installed = ""] = /\/usr\/local\S+/.exec(lines) ?? []
     assert.include(unit, `ExecStart=${installed} serve`)
     assert.include(unit, "EnvironmentFile=-/etc/authority.env")
+  })
+
+  it("the deployment with Compose has the guide's configuration of Caddy, and sets only settings that exist", () => {
+    const deployed = (file: string) => readFileSync(join(root, "scripts/deploy", file), "utf8")
+    const words = (text: string) => text.trim().split(/\s+/)
+    const [caddy = ""] = blocks("A reverse proxy with TLS", "caddy")
+    const inContainers = caddy
+      .replace("metrics.example.com", "{$DOMAIN}")
+      .replace("127.0.0.1:8080", "authority:8080")
+    assert.deepStrictEqual(words(deployed("Caddyfile")), words(inContainers))
+    const set = `${deployed("compose.yml")}${deployed("settings.env")}`.matchAll(
+      /\b(AUTHORITY_\w+)[:=]/g,
+    )
+    assert.deepStrictEqual(
+      Settings.unknownNames(Object.fromEntries([...set].map(([, name = ""]) => [name, ""]))),
+      [],
+    )
   })
 
   it.scopedLive(
