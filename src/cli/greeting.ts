@@ -22,6 +22,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     const { adminPort, adminToken, adminTokenFile, providers } = yield* Settings.Settings
     const provider = providers.join(",")
     const { url } = (yield* Listener).address()
+    const isSecondStart = Option.isSome(yield* Effect.option((yield* Accounts).find(demoName)))
     const key = yield* demoKey(json)
     yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
     yield* Effect.logInfo(`Console: ${url}/console, API reference: ${url}/docs`)
@@ -41,6 +42,11 @@ export const layer = ({ json }: { readonly json: boolean }) =>
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic. For real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider.",
       )
+      if (isSecondStart) {
+        yield* Effect.logInfo(
+          `The account ${demoName} exists. To make another key for it, run '${authority()} key create --account ${demoName}'.`,
+        )
+      }
     }
     if ((yield* (yield* Accounts).list).length === 0) {
       yield* Effect.logWarning(
@@ -68,6 +74,10 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
     // A signal that stops the program must not come between the account and the print of its key.
   }).pipe(Effect.uninterruptible, Layer.effectDiscard)
+
+/** What a person types to run a verb: `npm start` puts no `authority` on their path. */
+const authority = () =>
+  process.env["npm_package_name"] === "authority-metrics" ? "npm run -s authority --" : "authority"
 
 /** This text contains the key, so it goes to stdout and never to the log. */
 const invitation = (url: string, key: string) => `
