@@ -8,39 +8,60 @@ const builtPackage = "test/support/BuiltPackage.ts"
 const chromium = "test/support/findChromium.ts"
 
 /**
- * Tests on PostgreSQL or with the CLI verbs, which start no program. A new test on PostgreSQL outside
- * the folders below is added here.
+ * The stores, and the CLI verbs in the process of the test. `npm test` runs these files on SQLite,
+ * with the projects `unit` and `http`. These three need nothing but Node.
  */
 const stores = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,Migrations,PostgresErrors,PostgresTls,Transaction}.test.ts",
+  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
-  "test/faults/{Processes,Sqlite,Tampering}.test.ts",
+  "test/faults/{Sqlite,Tampering}.test.ts",
 ]
 
-/** The service over HTTP: in the process of the test, or as the program that ships. */
-const program = [
-  "test/{client,express,http,program,run,server}/**/*.test.ts",
+/** The service over HTTP, in the process of the test. */
+const http = [
+  "test/{client,express,http,run,server}/**/*.test.ts",
   "test/providers/Composed.test.ts",
 ]
 
+/** Of `stores`, the files whose suites run on PostgreSQL too. A new one is added here. */
+const alsoPostgres = [
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
+  "test/ledger/{Audit,AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
+  "test/cli/{Heads,Schema}.test.ts",
+  "test/dataset/Rankings.test.ts",
+  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
+  "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
+  "test/faults/Tampering.test.ts",
+]
+
+/** These files need PostgreSQL. */
+const onlyPostgres = [
+  "test/cli/Postgres.test.ts",
+  "test/sql/{PostgresErrors,PostgresTls}.test.ts",
+  "test/faults/Processes.test.ts",
+]
+
+/** The program that ships, as processes, and its pages. */
+const program = ["test/program/**/*.test.ts", "test/http/Pages.test.ts"]
+
 const browser = ["test/browser/**/*.test.ts"]
 
-/** What ships, on each runtime and as the guides say: slow, and rarely changed. `npm test` leaves it out. */
+/** What ships, on each runtime and as the guides say: slow, and rarely changed. */
 const release = ["test/{release,upgrade}/**/*.test.ts"]
 
 /** Hundreds of seeds of the simulated service. They need a processor, but no server. */
 const simulation = ["test/simulation/**/*.test.ts"]
 
-/** Rare faults, most of which wait for real time. `npm test` leaves them out. */
+/** Rare faults, most of which wait for real time. */
 const faults = ["test/{faults,support}/**/*.test.ts"]
 
-/** These tests need the program pgbouncer. `npm test` leaves them out. */
+/** These tests need the program pgbouncer. */
 const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
 
-/** These tests need the programs nginx and caddy. `npm test` leaves them out. */
+/** These tests need the programs nginx and caddy. */
 const proxy = ["test/proxy/**/*.test.ts"]
 
 /** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
@@ -79,6 +100,8 @@ export default defineConfig({
         include: ["test/**/*.test.ts"],
         exclude: [
           ...stores,
+          ...http,
+          ...onlyPostgres,
           ...program,
           ...browser,
           ...simulation,
@@ -89,10 +112,11 @@ export default defineConfig({
           "test/engines/**/*.test.ts",
         ],
       }),
-      project("stores", { include: stores, globalSetup: [postgres] }),
+      project("stores", { include: stores, exclude: onlyPostgres }),
+      project("http", { include: http, exclude: [...stores, ...program] }),
+      project("postgres", { include: [...alsoPostgres, ...onlyPostgres], globalSetup: [postgres] }),
       project("program", {
         include: program,
-        exclude: stores,
         globalSetup: [postgres, builtPages, builtProgram],
       }),
       project("browser", {
@@ -108,7 +132,7 @@ export default defineConfig({
       project("simulation", { include: simulation, ...beside }),
       project("faults", {
         include: faults,
-        exclude: stores,
+        exclude: [...stores, ...onlyPostgres],
         globalSetup: [postgres, builtProgram],
         pool: "threads",
       }),

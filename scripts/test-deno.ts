@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { deno } from "./support/fullTests.ts"
 
-const projects = ["unit", "stores", "program"]
+const projects = ["unit", "stores", "http", "postgres", "program"]
 
 const root = join(import.meta.dirname, "..")
 

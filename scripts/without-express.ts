@@ -24,7 +24,9 @@ const run = (command: string, ...args: ReadonlyArray<string>) =>
 
 try {
   cpSync(root, copy, { recursive: true, filter: (path) => !left.has(relative(root, path)) })
-  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"))
+  for (const modules of ["node_modules", "test/full/node_modules"]) {
+    symlinkSync(join(root, modules), join(copy, modules))
+  }
 
   const composition = join(copy, "src/server/Composition.ts")
   const lines = readFileSync(composition, "utf8").split("\n")

@@ -19,6 +19,7 @@ import type * as Scopes from "../src/Scope.ts"
 import { failWithStoreFailure, StoreFailure } from "../src/StoreFailure.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import {
+  hasPostgres,
   type Ports,
   postgresDatabase,
   sqlStores,
@@ -427,7 +428,7 @@ for (const [name, store] of sqlStores) {
   })
 }
 
-describe("API keys in PostgreSQL that two processes use", () => {
+describe.runIf(hasPostgres)("API keys in PostgreSQL that two processes use", () => {
   it.scopedLive("two processes can save the last-use times of the same API keys concurrently", () =>
     Effect.gen(function* () {
       const store = postgresDatabase(yield* temporaryDatabase)

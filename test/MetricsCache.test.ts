@@ -12,7 +12,13 @@ import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
 import { ClaimTime } from "../src/sql/claims.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
 import * as Postgres from "../src/sql/Postgres.ts"
-import { databases, migrated, temporaryDatabase, untilAnotherWaits } from "./support/Stores.ts"
+import {
+  databases,
+  hasPostgres,
+  migrated,
+  temporaryDatabase,
+  untilAnotherWaits,
+} from "./support/Stores.ts"
 
 const stores: ReadonlyArray<readonly [string, Layer.Layer<MetricsCache, unknown>]> = [
   ["memory", MemoryMetricsCache.layer],
@@ -271,7 +277,7 @@ for (const [name, database] of databases) {
   })
 }
 
-describe("claims in PostgreSQL", () => {
+describe.runIf(hasPostgres)("claims in PostgreSQL", () => {
   const database = Layer.unwrapEffect(
     Effect.map(temporaryDatabase, (url) => migrated(Postgres.layer(url))),
   )
@@ -332,7 +338,7 @@ describe("stores that processes do not share", () => {
   )
 })
 
-describe("a metrics cache in PostgreSQL that two processes use", () => {
+describe.runIf(hasPostgres)("a metrics cache in PostgreSQL that two processes use", () => {
   it.scopedLive("two processes can store figures of the same pages concurrently", () =>
     Effect.gen(function* () {
       const database = migrated(Postgres.layer(yield* temporaryDatabase))

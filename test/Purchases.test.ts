@@ -15,7 +15,13 @@ import * as MemoryPurchases from "../src/memory/Purchases.ts"
 import { type Cost, longestPauseMs, type Purchase, Purchases } from "../src/Purchases.ts"
 import * as Postgres from "../src/sql/Postgres.ts"
 import * as SqlPurchases from "../src/sql/Purchases.ts"
-import { databases, migrated, temporaryDatabase, untilAnotherWaits } from "./support/Stores.ts"
+import {
+  databases,
+  hasPostgres,
+  migrated,
+  temporaryDatabase,
+  untilAnotherWaits,
+} from "./support/Stores.ts"
 
 const stores: ReadonlyArray<readonly [string, Layer.Layer<Purchases, unknown>]> = [
   ["memory", MemoryPurchases.layer],
@@ -353,7 +359,7 @@ for (const [name, database] of databases) {
   })
 }
 
-describe("Purchases in PostgreSQL", () => {
+describe.runIf(hasPostgres)("Purchases in PostgreSQL", () => {
   it.scopedLive("a commit whose answer is lost counts its calls once", () =>
     Effect.gen(function* () {
       const proxy = yield* Proxy.make(yield* temporaryDatabase)

@@ -16,7 +16,13 @@ import { charge, statement } from "../../scripts/support/ledger.ts"
 import type { AccountId } from "../../src/Account.ts"
 import { chainHash, genesisHash } from "../../src/ledger/LedgerEntry.ts"
 import * as dailyHeads from "../../src/server/dailyHeads.ts"
-import { databases, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import {
+  databases,
+  engine,
+  postgresDatabase,
+  sqliteFile,
+  temporaryDatabase,
+} from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
@@ -62,82 +68,80 @@ const rewrite = (account: AccountId) =>
     yield* sql`UPDATE balances SET head = ${head} WHERE account_id = ${account}`
   })
 
-for (const engine of ["SQLite", "PostgreSQL"] as const) {
-  describe(`heads of a ledger in ${engine}`, () => {
-    const written = Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      const { stores, url } = yield* engines[engine](cwd)
-      const account = yield* newAccountWith(100).pipe(
-        Effect.tap((account) => charge(account, 30)),
-        Effect.tap((account) => charge(account, 20)),
-        Effect.provide(stores),
-      )
-      const verify = (...options: ReadonlyArray<string>) =>
-        verb(cwd, ["credits", "verify", "--json", ...options], { AUTHORITY_DATABASE_URL: url })
-      const { stdout } = yield* verify("--heads", "heads")
-      return { account, cwd, stores, verify, document: JSON.parse(stdout) }
-    })
-
-    it.scopedLive("verify --heads writes a file, and a ledger that goes on continues it", () =>
-      Effect.gen(function* () {
-        const { account, cwd, document, stores, verify } = yield* written
-        const text = readFileSync(join(cwd, "heads"), "utf8")
-        assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\naudit 3 [0-9a-f]{64}\n$`))
-        const digest = createHash("sha256").update(text).digest("hex")
-        assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
-
-        yield* Effect.provide(Effect.zipRight(charge(account, 10), newAccountWith(5)), stores)
-        const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
-        assert.strictEqual(code, 0, stdout)
-        assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
-        const again = yield* verify("--heads", "heads")
-        assert.deepStrictEqual([again.code, again.stdout], [1, ""])
-        assert.match(
-          again.stderr,
-          /^authority: heads cannot be written: it exists already; name another file .+\n$/,
-        )
-        assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
-      }),
+describe(`heads of a ledger in ${engine}`, () => {
+  const written = Effect.gen(function* () {
+    const cwd = yield* temporaryFolder
+    const { stores, url } = yield* engines[engine](cwd)
+    const account = yield* newAccountWith(100).pipe(
+      Effect.tap((account) => charge(account, 30)),
+      Effect.tap((account) => charge(account, 20)),
+      Effect.provide(stores),
     )
-
-    for (const [what, tamper, problem] of [
-      ["whose last entries were cut off", cutOff, "entry 3, an earlier head, is missing"],
-      ["that was written anew", rewrite, "entry 3 differs from the earlier head"],
-    ] as const) {
-      it.scopedLive(`verify --against finds a ledger ${what}, which verify alone accepts`, () =>
-        Effect.gen(function* () {
-          const { account, cwd, stores, verify } = yield* written
-          yield* Effect.provide(tamper(account), stores)
-          assert.strictEqual((yield* verify()).code, 0)
-          const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
-          assert.strictEqual(code, 1)
-          const { problems } = JSON.parse(stdout)
-          assert.strictEqual(problems.length, 1)
-          assert.include(problems[0], `account ${account}: ${problem}`)
-          assert.isFalse(existsSync(join(cwd, "later")))
-        }),
-      )
-    }
-
-    it.scopedLive("verify --against refuses a file that holds anything but heads", () =>
-      Effect.gen(function* () {
-        const { cwd, verify } = yield* written
-        const text = readFileSync(join(cwd, "heads"), "utf8")
-        writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
-        writeFileSync(join(cwd, "empty"), "")
-        for (const [file, problem] of [
-          ["wrong", /wrong: line 3 is not a head/],
-          ["empty", /empty is empty, so it proves nothing; name a file that/],
-          ["missing", /missing cannot be read: there is no such file or folder; .*ENOENT/],
-        ] as const) {
-          const { code, stderr, stdout } = yield* verify("--against", file)
-          assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, problem)
-        }
-      }),
-    )
+    const verify = (...options: ReadonlyArray<string>) =>
+      verb(cwd, ["credits", "verify", "--json", ...options], { AUTHORITY_DATABASE_URL: url })
+    const { stdout } = yield* verify("--heads", "heads")
+    return { account, cwd, stores, verify, document: JSON.parse(stdout) }
   })
-}
+
+  it.scopedLive("verify --heads writes a file, and a ledger that goes on continues it", () =>
+    Effect.gen(function* () {
+      const { account, cwd, document, stores, verify } = yield* written
+      const text = readFileSync(join(cwd, "heads"), "utf8")
+      assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\naudit 3 [0-9a-f]{64}\n$`))
+      const digest = createHash("sha256").update(text).digest("hex")
+      assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
+
+      yield* Effect.provide(Effect.zipRight(charge(account, 10), newAccountWith(5)), stores)
+      const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
+      assert.strictEqual(code, 0, stdout)
+      assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
+      const again = yield* verify("--heads", "heads")
+      assert.deepStrictEqual([again.code, again.stdout], [1, ""])
+      assert.match(
+        again.stderr,
+        /^authority: heads cannot be written: it exists already; name another file .+\n$/,
+      )
+      assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
+    }),
+  )
+
+  for (const [what, tamper, problem] of [
+    ["whose last entries were cut off", cutOff, "entry 3, an earlier head, is missing"],
+    ["that was written anew", rewrite, "entry 3 differs from the earlier head"],
+  ] as const) {
+    it.scopedLive(`verify --against finds a ledger ${what}, which verify alone accepts`, () =>
+      Effect.gen(function* () {
+        const { account, cwd, stores, verify } = yield* written
+        yield* Effect.provide(tamper(account), stores)
+        assert.strictEqual((yield* verify()).code, 0)
+        const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
+        assert.strictEqual(code, 1)
+        const { problems } = JSON.parse(stdout)
+        assert.strictEqual(problems.length, 1)
+        assert.include(problems[0], `account ${account}: ${problem}`)
+        assert.isFalse(existsSync(join(cwd, "later")))
+      }),
+    )
+  }
+
+  it.scopedLive("verify --against refuses a file that holds anything but heads", () =>
+    Effect.gen(function* () {
+      const { cwd, verify } = yield* written
+      const text = readFileSync(join(cwd, "heads"), "utf8")
+      writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
+      writeFileSync(join(cwd, "empty"), "")
+      for (const [file, problem] of [
+        ["wrong", /wrong: line 3 is not a head/],
+        ["empty", /empty is empty, so it proves nothing; name a file that/],
+        ["missing", /missing cannot be read: there is no such file or folder; .*ENOENT/],
+      ] as const) {
+        const { code, stderr, stdout } = yield* verify("--against", file)
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        assert.match(stderr, problem)
+      }
+    }),
+  )
+})
 
 describe("the digest of the heads", () => {
   it.scopedLive("a backup has the digest of its heads, and a restored backup has the same", () =>

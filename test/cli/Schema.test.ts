@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
-import { temporaryDatabase } from "../support/Stores.ts"
+import { hasPostgres, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
@@ -56,101 +56,95 @@ const users = (cwd: string) => {
   ]
 }
 
-for (const engine of ["sqlite", "postgres"] as const) {
-  describe(`the schema of a ${engine} database`, () => {
-    const started = Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      const url = yield* engines[engine](cwd)
-      return { cwd, url, settings: { AUTHORITY_DATABASE_URL: url } }
-    })
+const engine = hasPostgres ? "postgres" : "sqlite"
 
-    it.scopedLive(
-      "a verb other than serve and migrate refuses an older or newer schema, names both versions and changes nothing",
-      () =>
-        Effect.gen(function* () {
-          const { cwd, settings, url } = yield* started
-          yield* execute(url, oldData(engine))
-          const refuses = (message: RegExp) =>
-            Effect.forEach(
-              engine === "sqlite" ? [...users(cwd), ["backup", "copy.db"]] : users(cwd),
-              (args) =>
-                Effect.map(verb(cwd, args, settings), ({ code, stderr, stdout }) => {
-                  assert.strictEqual(code, 1, args.join(" "))
-                  assert.match(args[0] === "doctor" ? stdout : stderr, message)
-                  assert.match(stderr, /^authority: [^\n]+\n$/)
-                }),
-            )
-          yield* refuses(/older version \(schema 4\) than this program \(schema \d+\)/)
-          assert.strictEqual(yield* schemaOf(url), 4)
+describe(`the schema of a ${engine} database`, () => {
+  const started = Effect.gen(function* () {
+    const cwd = yield* temporaryFolder
+    const url = yield* engines[engine](cwd)
+    return { cwd, url, settings: { AUTHORITY_DATABASE_URL: url } }
+  })
 
-          yield* verb(cwd, ["migrate"], settings)
-          yield* execute(
-            url,
-            "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'newer')",
-          )
-          yield* refuses(/newer version \(schema 999\) than this program \(schema \d+\)/)
-          assert.strictEqual((yield* verb(cwd, ["migrate"], settings)).code, 1)
-        }),
-    )
-
-    it.scopedLive("migrate updates an older schema, and the ledger stays correct", () =>
+  it.scopedLive(
+    "a verb other than serve and migrate refuses an older or newer schema, names both versions and changes nothing",
+    () =>
       Effect.gen(function* () {
         const { cwd, settings, url } = yield* started
         yield* execute(url, oldData(engine))
-        const migrate = Effect.map(
-          verb(cwd, ["migrate", "--json"], settings),
-          ({ code, stdout }) => {
-            assert.strictEqual(code, 0)
-            return JSON.parse(stdout)
-          },
+        const refuses = (message: RegExp) =>
+          Effect.forEach(
+            engine === "sqlite" ? [...users(cwd), ["backup", "copy.db"]] : users(cwd),
+            (args) =>
+              Effect.map(verb(cwd, args, settings), ({ code, stderr, stdout }) => {
+                assert.strictEqual(code, 1, args.join(" "))
+                assert.match(args[0] === "doctor" ? stdout : stderr, message)
+                assert.match(stderr, /^authority: [^\n]+\n$/)
+              }),
+          )
+        yield* refuses(/older version \(schema 4\) than this program \(schema \d+\)/)
+        assert.strictEqual(yield* schemaOf(url), 4)
+
+        yield* verb(cwd, ["migrate"], settings)
+        yield* execute(
+          url,
+          "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'newer')",
         )
-        const { from, to } = yield* migrate
-        assert.strictEqual(from, 4)
-        assert.strictEqual(yield* schemaOf(url), to)
-        assert.deepStrictEqual(yield* migrate, { from: to, to })
-        const { code, stdout } = yield* verb(cwd, ["credits", "verify"], settings)
-        assert.strictEqual(code, 0, stdout)
+        yield* refuses(/newer version \(schema 999\) than this program \(schema \d+\)/)
+        assert.strictEqual((yield* verb(cwd, ["migrate"], settings)).code, 1)
       }),
-    )
+  )
 
-    it.scopedLive(
-      "no verb creates tables in another program's database, or migrates a missing one",
-      () =>
-        Effect.gen(function* () {
-          const { cwd, settings, url } = yield* started
-          const missing = yield* verb(cwd, ["migrate"], settings)
-          assert.strictEqual(missing.code, 1)
-          assert.match(missing.stderr, /^authority: there is no database at /)
+  it.scopedLive("migrate updates an older schema, and the ledger stays correct", () =>
+    Effect.gen(function* () {
+      const { cwd, settings, url } = yield* started
+      yield* execute(url, oldData(engine))
+      const migrate = Effect.map(verb(cwd, ["migrate", "--json"], settings), ({ code, stdout }) => {
+        assert.strictEqual(code, 0)
+        return JSON.parse(stdout)
+      })
+      const { from, to } = yield* migrate
+      assert.strictEqual(from, 4)
+      assert.strictEqual(yield* schemaOf(url), to)
+      assert.deepStrictEqual(yield* migrate, { from: to, to })
+      const { code, stdout } = yield* verb(cwd, ["credits", "verify"], settings)
+      assert.strictEqual(code, 0, stdout)
+    }),
+  )
 
-          if (engine === "sqlite") {
-            const other = new DatabaseSync(join(cwd, "authority.db"))
-            other.exec("CREATE TABLE memoirs (page INTEGER)")
-            other.close()
-          } else yield* execute(url, "CREATE TABLE memoirs (page INTEGER)")
-          const before = engine === "sqlite" && readFileSync(join(cwd, "authority.db"))
-          writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
-          for (const args of [
-            ["account", "create", "acme"],
-            ["dataset", "import", "list.csv", "--format", "tranco"],
-            ["serve"],
-          ]) {
-            const { code, stderr } = yield* verb(cwd, args, settings)
-            assert.strictEqual(code, 1)
-            assert.match(
-              stderr,
-              /^authority: the database at \S+ belongs to another .+memoirs;.+\n$/,
-            )
-          }
-          if (engine === "sqlite") {
-            assert.deepStrictEqual(readFileSync(join(cwd, "authority.db")), before)
-          } else {
-            const tables = "SELECT tablename AS found FROM pg_tables WHERE schemaname = 'public'"
-            assert.deepStrictEqual(yield* execute(url, tables), [{ found: "memoirs" }])
-          }
-        }),
-    )
-  })
-}
+  it.scopedLive(
+    "no verb creates tables in another program's database, or migrates a missing one",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, settings, url } = yield* started
+        const missing = yield* verb(cwd, ["migrate"], settings)
+        assert.strictEqual(missing.code, 1)
+        assert.match(missing.stderr, /^authority: there is no database at /)
+
+        if (engine === "sqlite") {
+          const other = new DatabaseSync(join(cwd, "authority.db"))
+          other.exec("CREATE TABLE memoirs (page INTEGER)")
+          other.close()
+        } else yield* execute(url, "CREATE TABLE memoirs (page INTEGER)")
+        const before = engine === "sqlite" && readFileSync(join(cwd, "authority.db"))
+        writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
+        for (const args of [
+          ["account", "create", "acme"],
+          ["dataset", "import", "list.csv", "--format", "tranco"],
+          ["serve"],
+        ]) {
+          const { code, stderr } = yield* verb(cwd, args, settings)
+          assert.strictEqual(code, 1)
+          assert.match(stderr, /^authority: the database at \S+ belongs to another .+memoirs;.+\n$/)
+        }
+        if (engine === "sqlite") {
+          assert.deepStrictEqual(readFileSync(join(cwd, "authority.db")), before)
+        } else {
+          const tables = "SELECT tablename AS found FROM pg_tables WHERE schemaname = 'public'"
+          assert.deepStrictEqual(yield* execute(url, tables), [{ found: "memoirs" }])
+        }
+      }),
+  )
+})
 
 describe("a database in memory", () => {
   it.scopedLive("a verb that creates a database refuses sqlite::memory:", () =>

@@ -11,7 +11,13 @@ import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { forAll } from "../support/properties.ts"
-import { postgresDatabase, sqliteFile, stores, temporaryDatabase } from "../support/Stores.ts"
+import {
+  hasPostgres,
+  postgresDatabase,
+  sqliteFile,
+  stores,
+  temporaryDatabase,
+} from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
@@ -757,7 +763,7 @@ for (const [store, layer] of stores) {
   })
 }
 
-describe("the administration of two replicas on PostgreSQL", () => {
+describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", () => {
   const replicas = (credits = 1000) =>
     Effect.gen(function* () {
       const stores = Layer.orDie(postgresDatabase(yield* temporaryDatabase))

@@ -14,7 +14,7 @@ import * as Composed from "../../src/providers/Composed.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { figures, type Lookup, make } from "../support/ScriptedProvider.ts"
-import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import { ofRun, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { start } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
@@ -57,7 +57,7 @@ const stored = (page: string, fetchedAt: number, domainAuthority = 40): Figures 
   of: undefined,
 })
 
-for (const [name, database] of databases) {
+for (const [name, database] of ofRun(databases)) {
   /** A server whose figures live for an hour, with both clients. `all` are in the database. */
   const running = (...all: ReadonlyArray<Figures>) =>
     Effect.gen(function* () {

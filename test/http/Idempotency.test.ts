@@ -17,7 +17,13 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
-import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import {
+  hasPostgres,
+  type Ports,
+  postgresDatabase,
+  sqliteFile,
+  temporaryDatabase,
+} from "../support/Stores.ts"
 import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
@@ -383,7 +389,7 @@ describe("stored answers after a restart and in other processes", () => {
     }),
   )
 
-  it.scopedLive(
+  it.scopedLive.runIf(hasPostgres)(
     "a stored answer is replayed by another process on the same PostgreSQL database",
     () =>
       Effect.gen(function* () {

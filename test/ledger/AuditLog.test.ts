@@ -15,6 +15,7 @@ import { chainHash } from "../../src/ledger/LedgerEntry.ts"
 import {
   newFile,
   type Ports,
+  ofRun,
   postgresDatabase,
   sqliteFile,
   sqlStores,
@@ -301,10 +302,10 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
 
 for (const [name, store] of sqlStores) suite(name, store)
 
-for (const [name, newStore] of [
+for (const [name, newStore] of ofRun([
   ["SQLite", Effect.map(newFile, sqliteFile)],
   ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],
-] as const) {
+])) {
   describe(`two processes on one database in ${name}`, () => {
     it.scopedLive("the acts of both make one chain", () =>
       Effect.gen(function* () {

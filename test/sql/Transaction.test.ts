@@ -12,7 +12,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Tracer from "effect/Tracer"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import { retry } from "../../src/sql/retry.ts"
-import { databases, temporaryDatabase } from "../support/Stores.ts"
+import { databases, hasPostgres, temporaryDatabase } from "../support/Stores.ts"
 
 /** Creates a table of numbers. `storedNumbers` reads its rows. */
 const numbers = Effect.gen(function* () {
@@ -91,7 +91,7 @@ for (const [name, database] of databases) {
   })
 }
 
-describe("a PostgreSQL statement whose fiber is interrupted", () => {
+describe.runIf(hasPostgres)("a PostgreSQL statement whose fiber is interrupted", () => {
   // A cancellation would wait for a second connection, and end a later statement on this one.
   it.scopedLive.each(["in", "outside"])(
     "an interrupted statement %s a transaction ends by itself, and no later statement is cancelled",

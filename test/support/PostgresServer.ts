@@ -1,6 +1,6 @@
 /**
- * Starts one real PostgreSQL for the whole run, or uses the server in POSTGRES_URL. If it cannot start, the run fails, because silently
- * skipped tests would prove nothing.
+ * Starts one real PostgreSQL for the projects of a run that need it, or uses the server in
+ * POSTGRES_URL. If it cannot start, the run fails, because silently skipped tests would prove nothing.
  */
 import type { TestProject } from "vitest/node"
 import * as Postgres from "../../scripts/support/Postgres.ts"
@@ -9,21 +9,22 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** The superuser's URL of the server, without a database. */
     readonly postgresUrl: string
+    /** The same, for the other projects of the run, which may do without a server. */
+    readonly startedPostgresUrl: string
   }
 }
 
-export default async function setup({ vitest }: TestProject) {
-  const root = vitest.getRootProject()
-  // Another project of this run has already started the server.
-  if (root.getProvidedContext().postgresUrl !== undefined) return undefined
-  const given = process.env["POSTGRES_URL"]
-  if (given !== undefined) {
-    root.provide("postgresUrl", given)
+export default async function setup(project: TestProject) {
+  const root = project.vitest.getRootProject()
+  const ready = process.env["POSTGRES_URL"] ?? root.getProvidedContext().startedPostgresUrl
+  if (ready !== undefined) {
+    project.provide("postgresUrl", ready)
     return undefined
   }
   // Not durable: the tests kill processes, but never the machine.
   const server = await Postgres.start({ durable: false }).catch(giveUp)
-  root.provide("postgresUrl", server.url)
+  root.provide("startedPostgresUrl", server.url)
+  project.provide("postgresUrl", server.url)
   return server.destroy
 }
 

@@ -27,9 +27,16 @@ import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
-/** `npm run engines` tests a server, and leaves out SQLite, whose tests take as long. */
-const ofRun = <A>(each: ReadonlyArray<readonly [name: string, store: A]>) =>
-  each.filter(([name]) => process.env["POSTGRES_URL"] === undefined || name !== "SQLite")
+/** Whether this run has a PostgreSQL server. `npm test` has none. */
+export const hasPostgres = inject("postgresUrl") !== undefined
+
+/** The database of this run's suites. `npm test` runs them on SQLite, `npm run test:all` on PostgreSQL. */
+export const engine = hasPostgres ? "PostgreSQL" : "SQLite"
+
+/** Leaves out the database that this run does not test. */
+export const ofRun = <Store extends readonly [name: string, ...rest: ReadonlyArray<unknown>]>(
+  stores: ReadonlyArray<Store>,
+) => stores.filter(([name]) => name === engine || name === "memory")
 
 export type Ports = Accounts | ApiKeys | AuditLog | CreditLedger
 
@@ -75,9 +82,7 @@ export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> 
 export const temporaryDatabase = Effect.suspend(() => {
   const server = inject("postgresUrl")
   return server === undefined
-    ? Effect.dieMessage(
-        "this project starts no PostgreSQL: add the file to `stores`, .vitest.config.ts",
-      )
+    ? Effect.dieMessage("this run has no PostgreSQL: see `hasPostgres`")
     : newDatabaseOn(server)
 })
 
@@ -122,7 +127,7 @@ export const sqlStores: ReadonlyArray<
 /** Stores that survive their processes. Each build of the layer is another process. */
 export const lastingStores: ReadonlyArray<
   readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
-> = ofRun<Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>>([
+> = ofRun([
   ["memory", Effect.map(Layer.build(memory), Layer.succeedContext)],
   ["SQLite", Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db")))],
   ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],
