@@ -114,7 +114,7 @@ const readers = [
     title: "For operators",
     names: ["operating", "monitoring", "providers", "postgresql", "changes"],
   },
-  { title: "For engineers", names: ["design", "ledger", "speed", "simulation"] },
+  { title: "For engineers", names: ["design", "contributing", "ledger", "speed", "simulation"] },
 ]
 
 /** Returns the chapters of the guide, with links from the folder. Throws if a page has no chapter. */

@@ -21,6 +21,9 @@ import * as Postgres from "./support/Postgres.ts"
 
 const bin = (name: string) => join(root, "node_modules", ".bin", name)
 
+/** The guide's page with the programs that run the service. */
+const providers = "src/pages/guide/providers.md"
+
 const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>) => {
   const { stdout } = await promisify(execFile)(program, args, { cwd })
   return stdout
@@ -33,13 +36,13 @@ const npmInstall = async (folder: string, built: string, ...others: ReadonlyArra
   await run(folder, "npm", "install", "--no-audit", "--no-fund", "--silent", tarball, ...others)
 }
 
-/** Returns the README's example that imports this module. */
-const example = (module: string) => {
-  const readme = readFileSync(join(root, "README.md"), "utf8")
-  const [code, ...others] = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)]
+/** Returns the document's only example that imports this module. */
+const example = (file: string, module: string) => {
+  const text = readFileSync(join(root, file), "utf8")
+  const [code, ...others] = [...text.matchAll(/^```ts\n(.*?)^```$/gms)]
     .map(([, code = ""]) => code)
     .filter((code) => code.includes(`from "${module}"`))
-  assert(code !== undefined && others.length === 0, `the README has one example of ${module}`)
+  assert(code !== undefined && others.length === 0, `${file} has one example of ${module}`)
   return code
 }
 
@@ -136,7 +139,7 @@ const withService = async (
 }
 
 /**
- * Runs the README's example program that starts the service, and checks two URLs with this service.
+ * Runs the guide's example program that starts the service, and checks two URLs with this service.
  */
 const serve = async (
   folder: string,
@@ -162,7 +165,7 @@ const serve = async (
     assert.equal(page.status, 200)
     assert.doesNotMatch(await page.text(), /data-figures="synthetic"/)
   })
-  report(`the README's service answers on ${name}, and SIGTERM ends it`)
+  report(`the guide's service with a provider answers on ${name}, and SIGTERM ends it`)
 }
 
 /** Runs the guide's ledger, its tests and its service, over a system for credits of this process. */
@@ -219,7 +222,10 @@ const testClient = async (client: string, service: string) => {
   report(`npm installs one package for the client, of ${Math.round(bytes / 1000)} kB`)
   const settings = { AUTHORITY_DATABASE_URL: "sqlite:client.db" }
   await withService(service, [process.execPath, "provider.ts"], settings, async (url, key) => {
-    const code = example("authority-metrics-client").replace("http://127.0.0.1:8080", url)
+    const code = example("README.md", "authority-metrics-client").replace(
+      "http://127.0.0.1:8080",
+      url,
+    )
     writeFileSync(join(client, "check.ts"), code)
     writeFileSync(join(client, "check.js"), transformSync(code, { loader: "ts" }).code)
     const env = { AUTHORITY_API_KEY: key }
@@ -266,8 +272,8 @@ const folder = mkdtempSync(join(tmpdir(), "authority-package-"))
 const client = mkdtempSync(join(tmpdir(), "authority-client-"))
 try {
   await install(folder)
-  writeFileSync(join(folder, "first.test.ts"), example("authority-metrics/testing"))
-  writeFileSync(join(folder, "provider.ts"), example("authority-metrics/server"))
+  writeFileSync(join(folder, "first.test.ts"), example(providers, "authority-metrics/testing"))
+  writeFileSync(join(folder, "provider.ts"), example(providers, "authority-metrics/server"))
   writeLedger(folder)
   writeFileSync(join(folder, "ours.json"), '{"example.com": 91}')
   await checkTypes(folder)

@@ -1,5 +1,5 @@
 /** Checks the links, headings and settings of the README and the guide. */
-import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import { parse } from "acorn"
@@ -54,6 +54,10 @@ describe("the README", () => {
   it("the README links to every page of the guide", () => {
     const { links } = read(join(root, "README.md"))
     for (const file of readdirSync(guide)) assert.include(links, `src/pages/guide/${file}`)
+  })
+
+  it("the README has at most 9 kB", () => {
+    assert.isAtMost(statSync(join(root, "README.md")).size, 9000)
   })
 })
 

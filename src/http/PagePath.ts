@@ -6,6 +6,7 @@ export const PagePath = Schema.Literal(
   "/docs",
   "/docs/guide/changes",
   "/docs/guide/client",
+  "/docs/guide/contributing",
   "/docs/guide/design",
   "/docs/guide/ledger",
   "/docs/guide/monitoring",
