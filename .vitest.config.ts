@@ -20,7 +20,7 @@ const stores = [
   "test/faults/{Sqlite,Tampering}.test.ts",
 ]
 
-/** The service over HTTP, in the process of the test. */
+/** The service over HTTP, in the process of the test, and its pages. */
 const http = [
   "test/{client,express,http,run,server}/**/*.test.ts",
   "test/providers/Composed.test.ts",
@@ -44,8 +44,8 @@ const onlyPostgres = [
   "test/faults/Processes.test.ts",
 ]
 
-/** The program that ships, as processes, and its pages. */
-const program = ["test/program/**/*.test.ts", "test/http/Pages.test.ts"]
+/** The program that ships, as processes. */
+const program = ["test/program/**/*.test.ts"]
 
 const browser = ["test/browser/**/*.test.ts"]
 
@@ -113,7 +113,7 @@ export default defineConfig({
         ],
       }),
       project("stores", { include: stores, exclude: onlyPostgres }),
-      project("http", { include: http, exclude: [...stores, ...program] }),
+      project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
       project("postgres", { include: [...alsoPostgres, ...onlyPostgres], globalSetup: [postgres] }),
       project("program", {
         include: program,
