@@ -12,7 +12,8 @@ const chromium = "test/support/findChromium.ts"
  * with the projects `unit` and `http`. These three need nothing but Node.
  */
 const stores = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
+  "test/providers/Costs.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
@@ -28,7 +29,8 @@ const http = [
 
 /** Of `stores`, the files whose suites run on PostgreSQL too. A new one is added here. */
 const alsoPostgres = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
+  "test/providers/Costs.test.ts",
   "test/ledger/{Audit,AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
   "test/dataset/Rankings.test.ts",
@@ -66,7 +68,8 @@ const proxy = ["test/proxy/**/*.test.ts"]
 
 /** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
 const engines = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache,Purchases}.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
+  "test/providers/Costs.test.ts",
   "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",

@@ -71,7 +71,8 @@ const measured = Effect.gen(function* () {
   const ms = yield* timed(
     Effect.forEach(
       Arr.range(1, reads),
-      (i) => cache.observations(pageOf((i * 7919) % pages), { since: 0, limit: 100 }),
+      (i) =>
+        cache.observations(pageOf((i * 7919) % pages), { since: 0, until: Date.now(), limit: 100 }),
       { discard: true },
     ),
   )

@@ -42,12 +42,6 @@ export class Account extends Schema.Class<Account>("Account")({
   ),
 }) {}
 
-/** The account for which a batch is checked. Providers use it to share their capacity fairly. */
-export class CurrentAccount extends Context.Tag("authority/CurrentAccount")<
-  CurrentAccount,
-  AccountId
->() {}
-
 /** No account has this name or id. */
 export class AccountNotFound extends Data.TaggedError("AccountNotFound")<{
   readonly account: string

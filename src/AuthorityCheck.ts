@@ -15,21 +15,21 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { CurrentAccount } from "./Account.ts"
 import * as Batch from "./Batch.ts"
 import { CreditLedger } from "./CreditLedger.ts"
 import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
-import { Freshness } from "./Freshness.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import { broken, type Outcome, unanswered } from "./Metrics.ts"
-import { failuresOf, logBug, MetricsProvider, prospectsOf } from "./MetricsProvider.ts"
+import { failuresOf, logBug, type LookupContext, MetricsProvider } from "./MetricsProvider.ts"
 import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
+import { Recent } from "./time/Recent.ts"
 import * as Alarms from "./time/Alarms.ts"
+import * as MonotonicClock from "./time/MonotonicClock.ts"
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
@@ -64,6 +64,12 @@ export const layer = ({
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
       const alarms = yield* Alarms.make
+      /** The credits that each account was charged in the last hour by this process. */
+      const charged = new Recent(3_600_000)
+      const count = (accountId: string, { creditsUsed, isReplay }: Report.Report) =>
+        Effect.map(MonotonicClock.now, (now) => {
+          if (!isReplay) charged.add(accountId, creditsUsed, now)
+        })
       const clock = yield* Effect.clock
 
       // Charges a request that needs no lookup, because the provider already knows all outcomes.
@@ -114,32 +120,36 @@ export const layer = ({
             ? (batch.known ?? (yield* provider.known(targets)))
             : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
-        const lookup = lookUp(provider, alarms, targets).pipe(
-          Effect.provide(
-            Context.add(
-              Context.make(CurrentAccount, accountId),
-              Freshness,
-              batch.maxAgeMs ?? Number.POSITIVE_INFINITY,
-            ),
-          ),
-          Effect.annotateLogs("requestId", requestId),
-          Effect.map(reportOf),
-        )
-        return yield* buy(hold, urls, restore(lookup))
+        const lookup = lookUp(provider, alarms, targets, {
+          account: accountId,
+          deadline: yield* Deadline,
+          maxAgeMs: batch.maxAgeMs ?? Number.POSITIVE_INFINITY,
+          requestId,
+          charged: charged.count(accountId, yield* MonotonicClock.now),
+        })
+        return yield* buy(hold, urls, restore(Effect.map(lookup, reportOf)))
       })
 
       return {
-        preview: (list, maxAgeMs = Number.POSITIVE_INFINITY) =>
-          Effect.provideService(preview(provider, list, price), Freshness, maxAgeMs),
-        check: (batch) => Effect.uninterruptibleMask((restore) => check(batch, restore)),
+        preview: (list, maxAgeMs) => preview(provider, list, price, maxAgeMs),
+        check: (batch) =>
+          Effect.tap(
+            Effect.uninterruptibleMask((restore) => check(batch, restore)),
+            (report) => count(batch.accountId, report),
+          ),
       }
     }),
   )
 
-const preview = (provider: MetricsProvider["Type"], list: Batch.UrlList, price: Credits) =>
+const preview = (
+  provider: MetricsProvider["Type"],
+  list: Batch.UrlList,
+  price: Credits,
+  maxAgeMs: number | undefined,
+) =>
   Effect.map(
     Arr.isNonEmptyReadonlyArray(list.targets)
-      ? prospectsOf(provider, list.targets)
+      ? provider.prospects(list.targets, maxAgeMs)
       : Effect.succeed([]),
     (prospects) => Preview.make(list, prospects, price),
   )
@@ -148,13 +158,14 @@ const lookUp = (
   provider: MetricsProvider["Type"],
   alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
+  context: LookupContext,
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
   const byPage = new Map(targets.map((target) => [target.page, target]))
-  if (byPage.size === targets.length) return lookUpDistinct(provider, alarms, targets)
+  if (byPage.size === targets.length) return lookUpDistinct(provider, alarms, targets, context)
   const [first] = targets
   byPage.delete(first.page)
   const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
-  return Effect.map(lookUpDistinct(provider, alarms, distinct), (outcomes) => {
+  return Effect.map(lookUpDistinct(provider, alarms, distinct, context), (outcomes) => {
     const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
     return targets.map(({ page }) => given.get(page) ?? unanswered)
   })
@@ -162,17 +173,17 @@ const lookUp = (
 
 // Returns one outcome per target. When the call to the provider fails, every outcome is a failure
 // with the error of that call.
-const lookUpDistinct = Effect.fnUntraced(function* (
+const lookUpDistinct = (
   provider: MetricsProvider["Type"],
   alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
-) {
-  const deadline = yield* Deadline
-  return yield* provider.lookup(targets).pipe(
+  context: LookupContext,
+) =>
+  provider.lookup(targets, context).pipe(
     // A provider that ignores the deadline or an interruption continues in the background.
     Alarms.until(
       alarms,
-      deadline + lookupGraceMs,
+      context.deadline + lookupGraceMs,
       Effect.sync(() => targets.map(() => unanswered)),
     ),
     failuresOf(targets),
@@ -183,7 +194,6 @@ const lookUpDistinct = Effect.fnUntraced(function* (
       ),
     ),
   )
-})
 
 // Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After that
 // time the release continues in the background.

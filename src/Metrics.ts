@@ -89,14 +89,6 @@ export interface Origin {
   readonly of?: string | undefined
 }
 
-/** Figures of an earlier time from a provider's own history. */
-export interface Past {
-  /** The provider's date, in epoch milliseconds. */
-  readonly at: number
-  readonly metrics: Metrics
-  readonly index: string
-}
-
 /**
  * The result for one target. `detail` is for the operator's log and is not sent to the client.
  * Figures that are `isPartial` lack a part that the provider has, so they are not cached.
@@ -105,8 +97,6 @@ export type Outcome = Data.TaggedEnum<{
   Checked: Origin & {
     readonly metrics: Metrics
     readonly isPartial?: boolean
-    /** Only when `HistoryWanted` has the target's page. */
-    readonly history?: ReadonlyArray<Past>
   }
   Failed: {
     readonly reason: FailureReason
@@ -146,6 +136,14 @@ export const providerFailed = (detail: string, cause: ProviderCause = "failed"):
 
 /** The outcome of a target that has no answer by the deadline. */
 export const unanswered = providerFailed("no answer in time", "timeout")
+
+/** The outcomes of targets that are not asked for, because of what the account asked before. */
+export const tooManyRefused = providerFailed(
+  "the provider refused too many URLs of this account; it is asked again in five minutes",
+)
+export const tooManyUnknown = providerFailed(
+  "the account asked for too many URLs that the provider does not know; it is asked again within an hour",
+)
 
 /** The outcome of a target that is missing from the provider's answer. */
 export const missing = providerFailed("the provider's answer does not contain the target")

@@ -130,18 +130,17 @@ export interface Circuit {
   /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
   /** True when the circuit is open because the vendor's quota is used up. */
-  readonly isExhausted?: boolean
+  readonly isExhausted: boolean
   /** True until the end of the pause that the vendor asked for, as far as this process knows. */
-  readonly isPaused?: boolean
-  /** Absent for a vendor without a circuit breaker. */
-  readonly calls?: Calls
-  /** Asks the vendor for its state, free of charge. Absent when the vendor has no free call. */
-  readonly status?: Effect.Effect<ProviderStatus, ProviderError>
+  readonly isPaused: boolean
+  readonly calls: Calls
+  /** Asks the vendor for its state, free of charge. Empty when the vendor has no free call. */
+  readonly status: Effect.Effect<ProviderStatus, ProviderError>
 }
 
 /** Why a vendor is not asked now; undefined when it is. */
 export const reasonOf = ({ isPaused, openReason }: Circuit): string | undefined =>
-  openReason ?? (isPaused === true ? "the provider asked for a pause" : undefined)
+  openReason ?? (isPaused ? "the provider asked for a pause" : undefined)
 
 /**
  * Asks a vendor for its state, for at most 10 seconds. Returns an empty state when the vendor has no
@@ -149,11 +148,8 @@ export const reasonOf = ({ isPaused, openReason }: Circuit): string | undefined 
  */
 export const statusInTime = ({
   provider,
-  status = Effect.succeed({}),
-}: {
-  readonly provider: string
-  readonly status?: Effect.Effect<ProviderStatus, ProviderError> | undefined
-}): Effect.Effect<ProviderStatus, ProviderError> =>
+  status,
+}: Pick<Circuit, "provider" | "status">): Effect.Effect<ProviderStatus, ProviderError> =>
   Effect.timeoutFail(status, {
     duration: "10 seconds",
     onTimeout: () =>
@@ -181,18 +177,26 @@ export interface Calls {
  */
 export type Prospect = "known" | "asked" | "failed"
 
-/** The prospects of a lookup, also at a provider without the method `prospects`. */
-export const prospectsOf = (
-  { known, prospects }: MetricsProvider["Type"],
-  targets: NonEmptyReadonlyArray<Target>,
-): Effect.Effect<ReadonlyArray<Prospect>> =>
-  prospects?.(targets) ??
-  Effect.map(known(targets), (found) =>
-    targets.map(() => (Option.isSome(found) ? "known" : "asked")),
-  )
-
 /** The method `known` of a provider without a cache: it always returns none. */
 export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
+
+/** The method `prospects` of a provider without a cache: every target is asked. */
+export const allAsked: MetricsProvider["Type"]["prospects"] = (targets) =>
+  Effect.succeed(targets.map(() => "asked"))
+
+/** For whom a lookup is made, and until when. */
+export interface LookupContext {
+  /** The account's id. Accounts take turns at a vendor. */
+  readonly account: string
+  /** A time of `MonotonicClock`, in milliseconds. The outcomes that are ready then are returned. */
+  readonly deadline: number
+  /** The greatest age of known figures that the caller accepts, in milliseconds. */
+  readonly maxAgeMs: number
+  /** The id of the request, for logs. */
+  readonly requestId: string
+  /** The credits that the account was charged in the last hour. */
+  readonly charged: number
+}
 
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
@@ -208,6 +212,7 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
      */
     readonly lookup: (
       targets: NonEmptyReadonlyArray<Target>,
+      context: LookupContext,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
     /**
      * Returns the outcomes of all targets, in order, and counts a cache hit for each target.
@@ -218,24 +223,15 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       Option.Option<ReadonlyArray<Outcome>>
     >
     /**
-     * Says for each target, in order, what a lookup would do. Counts no cache hit. Absent when
-     * `known` alone says it. `peek` is for a client that accepts every age, and returns a value only
+     * Says for each target, in order, what a lookup would do for a caller that accepts figures of
+     * the age `maxAgeMs`. Counts no cache hit. `peek` is for every age, and returns a value only
      * when all targets are known.
      */
-    readonly prospects?: Peekable<[targets: NonEmptyReadonlyArray<Target>], ReadonlyArray<Prospect>>
-    /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
-    readonly batchSize?: number
-    /** True when a lookup returns the vendor's own history for the pages in `HistoryWanted`. */
-    readonly hasHistory?: boolean
-    /**
-     * Asks the vendor for its state, free of charge. Succeeds when the vendor can be reached and
-     * accepts the credentials. Absent when the vendor has no free call.
-     */
-    readonly status?: Effect.Effect<ProviderStatus, ProviderError>
-    /**
-     * Returns the circuits of all vendors behind this provider, and calls no vendor. Absent when
-     * there are no circuits.
-     */
-    readonly circuits?: Effect.Effect<ReadonlyArray<Circuit>>
+    readonly prospects: Peekable<
+      [targets: NonEmptyReadonlyArray<Target>, maxAgeMs?: number],
+      ReadonlyArray<Prospect>
+    >
+    /** Returns the circuits of all vendors behind this provider, and calls no vendor. */
+    readonly circuits: Effect.Effect<ReadonlyArray<Circuit>>
   }
 >() {}

@@ -1,6 +1,6 @@
 /** Where each figure of an answer comes from, or why it is absent. Only clients that ask get it. */
 import * as Schema from "effect/Schema"
-import type { Outcome, ProviderCause } from "./Metrics.ts"
+import { type Outcome, type ProviderCause, tooManyRefused, tooManyUnknown } from "./Metrics.ts"
 
 /** Where figures come from. */
 export const Provenance = Schema.Struct({
@@ -71,7 +71,8 @@ export type Source = typeof Source.Type
 export const sourceOf = (outcome: Outcome, provider: string, now: number): Source => {
   if (outcome._tag === "Failed") {
     const { cause, detail } = outcome
-    return { cause, detail: hasOwnWords.has(cause) ? `${detail}.` : details[cause] }
+    const isOwn = hasOwnWords.has(cause) || outcome === tooManyRefused || outcome === tooManyUnknown
+    return { cause, detail: isOwn ? `${detail}.` : details[cause] }
   }
   const { fetchedAt = now, index = null, of, source = "bought" } = outcome
   return {

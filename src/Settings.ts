@@ -323,15 +323,9 @@ export const all = {
   ),
   providerConcurrency: setting(
     "AUTHORITY_PROVIDER_CONCURRENCY",
-    "32",
+    "16",
     whole(1, 1000),
-    "upper limit of concurrent calls to one provider; the service finds how many the provider bears",
-  ),
-  purchasesKept: setting(
-    "AUTHORITY_PURCHASES_KEPT",
-    "90d",
-    timeSpan("1 day", "3650 days"),
-    "how long each call to a provider is kept; the sums of each day stay",
+    "number of calls to one provider that may be in flight",
   ),
   cacheTtl: setting(
     "AUTHORITY_CACHE_TTL",

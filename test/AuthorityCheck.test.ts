@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
@@ -8,11 +9,10 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
 import * as TestClock from "effect/TestClock"
-import { AccountId, CurrentAccount } from "../src/Account.ts"
+import { AccountId } from "../src/Account.ts"
 import * as AuthorityCheck from "../src/AuthorityCheck.ts"
 import * as Batch from "../src/Batch.ts"
 import * as Balance from "../src/ledger/Balance.ts"
@@ -22,7 +22,7 @@ import type { Hold } from "../src/ledger/Hold.ts"
 import { Credits } from "../src/ledger/Credits.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import type { Outcome } from "../src/Metrics.ts"
-import { ProviderError } from "../src/MetricsProvider.ts"
+import { MetricsProvider, ProviderError } from "../src/MetricsProvider.ts"
 import type { Report } from "../src/Report.ts"
 import { RequestId } from "../src/RequestId.ts"
 import { StoreTimeout } from "../src/StoreTimeout.ts"
@@ -37,7 +37,7 @@ const leaseMs = 60_000
 const timeoutMs = 30_000
 
 interface World {
-  readonly provider?: ReturnType<typeof make>
+  readonly provider?: Pick<ReturnType<typeof make>, "calls" | "layer">
   readonly price?: number
   readonly credits?: number
   readonly ledger?: Layer.Layer<CreditLedger>
@@ -176,12 +176,20 @@ describe("a batch", () => {
 
   it.effect("the provider receives the account of the request", () => {
     const seen: Array<string> = []
-    const provider = make((targets) =>
-      Effect.map(Effect.serviceOption(CurrentAccount), (owner) => {
-        seen.push(Option.getOrElse(owner, () => "nobody"))
-        return targets.map(() => checked())
+    const { calls, layer } = make(succeeding)
+    const provider = {
+      calls,
+      layer: Layer.map(layer, (context) => {
+        const { lookup, ...rest } = Context.get(context, MetricsProvider)
+        return Context.make(MetricsProvider, {
+          ...rest,
+          lookup: (targets, context) => {
+            seen.push(context.account)
+            return lookup(targets, context)
+          },
+        })
       }),
-    )
+    }
     return Effect.gen(function* () {
       yield* check(["example.com"])
       assert.deepStrictEqual(seen, ["acme"])

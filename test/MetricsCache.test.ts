@@ -2,14 +2,11 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
-import { ClaimTime } from "../src/sql/claims.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
 import * as Postgres from "../src/sql/Postgres.ts"
 import {
@@ -82,8 +79,8 @@ for (const [name, layer] of stores) {
           figures("example.org/", 60),
         ]
         for (const one of bought) yield* cache.put([one])
-        const seen = (limit: number, since = 0) =>
-          Effect.map(cache.observations("example.com/", { since, limit }), (observations) =>
+        const seen = (limit: number, since = 0, until = 100) =>
+          Effect.map(cache.observations("example.com/", { since, until, limit }), (observations) =>
             observations.map((one) => [
               one.provider,
               one.fetchedAt,
@@ -102,40 +99,13 @@ for (const [name, layer] of stores) {
         assert.deepStrictEqual(yield* seen(10), all)
         assert.deepStrictEqual(yield* seen(2), all.slice(0, 2))
         assert.deepStrictEqual(yield* seen(10, 25), all.slice(0, 2))
+        assert.deepStrictEqual(yield* seen(10, 0, 49), all.slice(1))
+        assert.deepStrictEqual(yield* seen(2, 0, 30), all.slice(1, 3))
+        assert.deepStrictEqual(yield* seen(10, 0, 24), all.slice(3))
         yield* cache.sweep(20)
         assert.deepStrictEqual(yield* seen(10), all.slice(0, 3))
         yield* cache.sweep(49)
         assert.deepStrictEqual(yield* seen(10), all.slice(0, 1))
-      }),
-    )
-
-    test(
-      "the provider's own history becomes observations, whose age counts from the purchase",
-      Effect.gen(function* () {
-        const cache = yield* MetricsCache
-        const past = (at: number, authority: number) => ({
-          at,
-          metrics: { domainAuthority: authority, pageAuthority: authority },
-          index: `index ${at}`,
-        })
-        const history = [past(2, 7), past(1, 6)]
-        yield* cache.put([{ ...figures("example.com/", 100), history }])
-        const observed = cache.observations("example.com/", { since: 99, limit: 10 })
-        assert.deepStrictEqual(
-          (yield* observed).map(({ fetchedAt, index, metrics, ofVendor }) => [
-            fetchedAt,
-            metrics.domainAuthority,
-            index,
-            ofVendor,
-          ]),
-          [
-            [100, 49.29, undefined, false],
-            [2, 7, "index 2", true],
-            [1, 6, "index 1", true],
-          ],
-        )
-        yield* cache.sweep(100)
-        assert.deepStrictEqual(yield* observed, [])
       }),
     )
 
@@ -153,7 +123,7 @@ for (const [name, layer] of stores) {
           [one, 30],
           [other, 20],
         ])
-        const observed = yield* cache.observations(one, { since: 0, limit: 10 })
+        const observed = yield* cache.observations(one, { since: 0, until: 100, limit: 10 })
         assert.deepStrictEqual(
           observed.map(({ fetchedAt }) => fetchedAt),
           [30, 10],
@@ -198,7 +168,7 @@ describe.each(databases)("MetricsCache in %s", (_, database) => {
         assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 10)])
         yield* cache.put([figures(page, 20)])
         assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 20)])
-        const observed = yield* cache.observations(page, { since: 0, limit: 10 })
+        const observed = yield* cache.observations(page, { since: 0, until: 100, limit: 10 })
         assert.deepStrictEqual(
           observed.map(({ fetchedAt }) => fetchedAt),
           [20, 10],
@@ -207,134 +177,26 @@ describe.each(databases)("MetricsCache in %s", (_, database) => {
   )
 })
 
-/** Two processes on one database, whose clock is `now`; by default, the clock of the database. */
-const twoProcesses = (now?: () => number) =>
-  Effect.forEach([1, 2], () => Layer.build(SqlMetricsCache.layer)).pipe(
-    now === undefined ? identity : Effect.provideService(ClaimTime, () => () => String(now())),
-    Effect.flatMap((contexts) =>
-      Effect.forEach(contexts, (context) => {
-        const { claims, ...cache } = Context.get(context, MetricsCache)
-        return claims === undefined
-          ? Effect.dieMessage("no claims")
-          : Effect.succeed({ ...cache, claims })
-      }),
-    ),
-    Effect.map(([one, other]) => {
-      assert(one !== undefined && other !== undefined)
-      return { one, other }
-    }),
-  )
-
-const [a, b, c] = ["example.com/a", "example.com/b", longPage("c")] as const
-
-for (const [name, database] of databases) {
-  describe(`the claims of two processes in ${name}`, () => {
-    it.scoped("a page that a process has claimed is its own until its figures are stored", () =>
-      Effect.gen(function* () {
-        const { one, other } = yield* twoProcesses(() => 1000)
-        assert.deepStrictEqual((yield* one.claims.take("moz", [b, a], 10)).toSorted(), [a, b])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b, c], 10), [c])
-        assert.deepStrictEqual(yield* other.claims.take("dataforseo", [a], 10), [a])
-        yield* other.put([figures(b, 5)])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [])
-        yield* one.put([figures(a, 5)])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [a])
-        assert.lengthOf(yield* other.get("moz", [a], 0), 1)
-      }).pipe(Effect.provide(database)),
-    )
-
-    it.scoped("a process releases only its own claims", () =>
-      Effect.gen(function* () {
-        const { one, other } = yield* twoProcesses(() => 1000)
-        yield* one.claims.take("moz", [a, b], 10)
-        yield* other.claims.release("moz", [a, b])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [])
-        yield* one.claims.release("moz", [b, c])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [b])
-      }).pipe(Effect.provide(database)),
-    )
-
-    it.scoped("a claim ends with its lease, which its process can extend", () =>
-      Effect.gen(function* () {
-        let now = 1000
-        const { one, other } = yield* twoProcesses(() => now)
-        yield* one.claims.take("moz", [a, b], 10)
-        now = 1009
-        assert.deepStrictEqual(yield* one.claims.take("moz", [a], 10), [a])
-        assert.deepStrictEqual(yield* other.claims.take("moz", [b], 10), [])
-        now = 1010
-        assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 10), [b])
-        assert.deepStrictEqual(yield* one.claims.take("moz", [b], 10), [])
-        yield* one.sweep(0)
-        now = 1019
-        yield* one.sweep(0)
-        const sql = yield* SqlClient.SqlClient
-        assert.deepStrictEqual(yield* sql`SELECT page FROM claims WHERE provider = 'moz'`, [
-          { page: b },
-        ])
-      }).pipe(Effect.provide(database)),
-    )
-  })
-}
-
-describe.runIf(hasPostgres)("claims in PostgreSQL", () => {
-  const database = Layer.unwrapEffect(
-    Effect.map(temporaryDatabase, (url) => migrated(Postgres.layer(url))),
-  )
-
-  it.scopedLive("the clock of the database ends a lease", () =>
+describe.each(databases)("MetricsCache in %s", (_, database) => {
+  it.scoped("a vendor's own history, which version 1.1.0 stored, is left out", () =>
     Effect.gen(function* () {
-      const { one, other } = yield* twoProcesses()
-      yield* one.claims.take("moz", [a], 60_000)
-      yield* one.claims.take("moz", [b], 0)
-      assert.deepStrictEqual(yield* other.claims.take("moz", [a, b], 0), [b])
-    }).pipe(Effect.provide(database)),
-  )
-
-  it.scopedLive(
-    "processes that claim and release the same pages concurrently never share one",
-    () =>
-      Effect.gen(function* () {
-        const { one, other } = yield* twoProcesses()
-        const pages = Arr.makeBy(30, (i) => `example.com/${i}`)
-        const owners = new Map<string, object>()
-        const claim = (process: typeof one, asked: Arr.NonEmptyReadonlyArray<string>) =>
-          Effect.gen(function* () {
-            const taken = yield* process.claims.take("moz", asked, 60_000)
-            for (const page of taken) {
-              assert(!owners.has(page), `${page} has two owners`)
-              owners.set(page, process)
-            }
-            yield* Effect.yieldNow()
-            for (const page of taken) owners.delete(page)
-            const [first] = taken
-            if (first !== undefined) yield* process.put([figures(first, 1)])
-            yield* process.claims.release("moz", taken.toReversed())
-            return taken.length
-          })
-        const taken = yield* Effect.all(
-          [
-            Effect.replicateEffect(claim(one, pages), 50),
-            Effect.replicateEffect(claim(other, Arr.reverse(pages)), 50),
-          ],
-          { concurrency: "unbounded" },
-        )
-        assert.isAbove(
-          taken.flat().reduce((sum, count) => sum + count),
-          100,
-        )
-      }).pipe(Effect.provide(database)),
-  )
-})
-
-describe("stores that processes do not share", () => {
-  it.scoped("memory and SQLite have no claims", () =>
-    Effect.gen(function* () {
-      for (const [name, layer] of stores) {
-        const { claims } = yield* Effect.provide(MetricsCache, layer)
-        assert.strictEqual(claims === undefined, name !== "PostgreSQL", name)
-      }
-    }),
+      const cache = yield* MetricsCache
+      const sql = yield* SqlClient.SqlClient
+      yield* cache.put([figures("example.com/", 10)])
+      yield* sql`
+        INSERT INTO observations (page, provider, fetched_at, last_fetched_at, vendor_index,
+          domain_authority, page_authority, spam_score, of_vendor, stored_at)
+        VALUES ('example.com/', 'moz', 1, 1, '1970', 9, 9, NULL, 1, 10)`
+      const observed = yield* cache.observations("example.com/", {
+        since: 0,
+        until: 100,
+        limit: 10,
+      })
+      assert.deepStrictEqual(
+        observed.map(({ fetchedAt }) => fetchedAt),
+        [10],
+      )
+    }).pipe(Effect.provide(Layer.provideMerge(SqlMetricsCache.layer, database))),
   )
 })
 

@@ -11,7 +11,7 @@ const figures = new Map([
 ])
 
 const resultOf = ({ domain, url }) =>
-  figures.has(domain) ? { url, ...figures.get(domain) } : { url, error: `no figures of ${domain}` }
+  figures.has(domain) ? { url, ...figures.get(domain) } : { url, unknown: true }
 
 const answer = (response, status, body) =>
   response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))

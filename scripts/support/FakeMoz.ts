@@ -12,7 +12,7 @@ export const token = "a-moz-token-for-tests"
 /** The rows of the fake's subscription. */
 const allotted = 3000
 
-/** The fake's index now. */
+/** The fake's index at first. */
 export const index = "tD4grH2TmrmTfXW65xr+tg=="
 
 /** Settings that make the program use the fake at this address. */
@@ -31,34 +31,43 @@ export const figures = (page: string) => ({
 
 export const make = Effect.gen(function* () {
   let rows = 0
-  const vendor = yield* FakeVendor.make(({ headers, json }) => {
-    const { id, method, params } = Schema.decodeUnknownSync(Request)(json)
-    const said = (status: number, body: object) => ({
-      status,
-      body: JSON.stringify({ id, jsonrpc: "2.0", ...body }),
-    })
+  const indices = { now: index, calls: 0, fault: FakeVendor.none }
+  const answer = ({ headers, json }: FakeVendor.Call) => {
+    const { id, method, params } = decodeRequest(json)
     if (headers["x-moz-token"] !== token) {
-      return said(401, { error: rpcError(-32651, 401, "auth-failed") })
+      return said(id, 401, { error: rpcError(-32651, 401, "auth-failed") })
     }
     if (method === "quota.lookup") {
       const { path } = params.data
       const quota = { path, allotted, used: rows, overage: false, period_reset: 1788246000 }
-      return said(200, { result: { quota } })
+      return said(id, 200, { result: { quota } })
     }
-    if (method === "metadata.index.fetch") return said(200, { result: { index_id: index } })
+    if (method === "metadata.index.fetch")
+      return said(id, 200, { result: { index_id: indices.now } })
     const queries = params.data.site_queries ?? []
     rows += queries.length
     // Moz does not guarantee that results have the order of the request, so reverse the order.
     const results_by_site = queries.toReversed().map(resultFor)
-    return said(200, { result: { results_by_site, errors_by_site: [] } })
+    return said(id, 200, { result: { results_by_site, errors_by_site: [] } })
+  }
+  const vendor = yield* FakeVendor.make(answer, ({ json }) => {
+    if (decodeRequest(json).method !== "metadata.index.fetch") return undefined
+    indices.calls += 1
+    return indices.fault
   })
 
   return Object.assign(vendor, {
     url: `${vendor.address}/jsonrpc`,
+    /** The index: its name now, how often it was asked for, and the fault of these calls. */
+    indices,
     /** Returns the number of used rows of the subscription. */
     rows: () => rows,
     /** Returns the requested pages of each call. */
-    asked: () => vendor.calls.map(({ json }) => queriesOf(json).map(pageOf)),
+    asked: () =>
+      vendor.calls.flatMap(({ json }) => {
+        const { site_queries } = decodeRequest(json).params.data
+        return site_queries === undefined ? [] : [site_queries.map(pageOf)]
+      }),
     /** The service's Moz provider, connected to this fake. */
     layer: Moz.layer({ url: `${vendor.address}/jsonrpc`, token: Redacted.make(token) }),
   })
@@ -118,6 +127,11 @@ export const rpcError = (code: number, status: number, issue: string) => ({
   data: { issue, explanation: "Because." },
 })
 
+const said = (id: string, status: number, body: object) => ({
+  status,
+  body: JSON.stringify({ id, jsonrpc: "2.0", ...body }),
+})
+
 const resultFor = ({ query, scope }: Query) => {
   const page = pageOf({ query })
   const { domainAuthority, pageAuthority, spamScore } = figures(page)
@@ -160,9 +174,6 @@ const pageOf = ({ query }: { readonly query: string }) => {
   return target._tag === "Right" ? target.right.page : query
 }
 
-const queriesOf = (json: unknown) =>
-  Schema.decodeUnknownSync(Request)(json).params.data.site_queries ?? []
-
 const Query = Schema.Struct({ query: Schema.String, scope: Schema.Literal("url") })
 type Query = typeof Query.Type
 
@@ -181,3 +192,5 @@ const Request = Schema.Struct({
     }),
   }),
 })
+
+const decodeRequest = Schema.decodeUnknownSync(Request)

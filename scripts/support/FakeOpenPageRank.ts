@@ -21,10 +21,8 @@ export const make = Effect.gen(function* () {
   const vendor = yield* FakeVendor.make(({ headers, json, url }) => {
     // The former service refuses every key.
     if (url !== path || headers.authorization !== `Bearer ${key}`) return refused
-    const { domains, include_history } = Schema.decodeUnknownSync(Request)(json)
-    const results = domains
-      .map(itemFor)
-      .map((item) => (include_history && item.found ? { ...item, history } : item))
+    const { domains } = Schema.decodeUnknownSync(Request)(json)
+    const results = domains.map(itemFor)
     const body = { as_of: index, count: results.length, results, invalid: [] }
     return { status: 200, body: JSON.stringify(body) }
   })
@@ -65,16 +63,6 @@ export const item = (domain: string, change: object) =>
     }
   })
 
-/** The fake's history of every domain, in no order, as that of the captured answer. */
-const history = [
-  { date: index, open_page_rank: 8.9, estimated: false },
-  { date: "2018-01-01", open_page_rank: 8.63, estimated: false },
-  { date: "2018-03-01", open_page_rank: 8.7, estimated: true },
-  { date: "2018-02-01", open_page_rank: 5.77, estimated: false },
-  { date: "2018-13-01", open_page_rank: 5, estimated: false },
-  { date: "2018-04-01", open_page_rank: null },
-]
-
 const itemFor = (domain: string) =>
   domain === unknown
     ? { domain, found: false, open_page_rank: null, rank: null, referring_domains: null }
@@ -82,7 +70,7 @@ const itemFor = (domain: string) =>
 
 const Request = Schema.Struct({
   domains: Schema.Array(Schema.String),
-  include_history: Schema.Boolean,
+  include_history: Schema.Literal(false),
 })
 
 const anything = Schema.Record({ key: Schema.String, value: Schema.Unknown })

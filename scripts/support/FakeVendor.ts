@@ -8,7 +8,7 @@ import type { ProviderError } from "../../src/MetricsProvider.ts"
 import { listen } from "./RawHttp.ts"
 
 /** One received call. */
-interface Call {
+export interface Call {
   readonly method: string
   /** Path and query. */
   readonly url: string
@@ -44,8 +44,14 @@ interface FakeVendor {
   readonly hanging: () => number
 }
 
-/** Starts a fake vendor. Closing the scope stops it and closes its connections. */
-export const make = (answer: (call: Call) => Reply) =>
+/**
+ * Starts a fake vendor. Closing the scope stops it and closes its connections. Calls for which
+ * `aside` returns a fault get that one, and are not recorded.
+ */
+export const make = (
+  answer: (call: Call) => Reply,
+  aside: (call: Call) => Fault | undefined = () => undefined,
+) =>
   Effect.gen(function* () {
     const calls: Array<Call> = []
     const faults: Array<Fault> = []
@@ -63,6 +69,8 @@ export const make = (answer: (call: Call) => Reply) =>
           headers: request.headers,
           json: text === "" ? undefined : JSON.parse(text),
         }
+        const ownFault = aside(call)
+        if (ownFault !== undefined) return ownFault.apply(response, answer(call), call)
         calls.push(call)
         const fault = faults.shift() ?? standing ?? none
         if (fault === hang) hanging.add(response)

@@ -30,7 +30,7 @@ import {
   reasonOf,
   statusInTime,
 } from "../MetricsProvider.ts"
-import * as ProviderReport from "../ProviderReport.ts"
+import * as ProviderReport from "../providers/ProviderReport.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Done, once, repeated } from "./acts.ts"
@@ -260,13 +260,15 @@ const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) =>
 })
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
-  Effect.map(FigureHistory, (history) => handlers.handle("adminHistory", answerHistory(history))),
+  Effect.map(FigureHistory, (history) =>
+    handlers.handle("adminHistory", answerHistory(history, "operator")),
+  ),
 )
 
 const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
   Effect.gen(function* () {
-    const { circuits = Effect.succeed([]) } = yield* MetricsProvider
-    const { reconcile, report } = yield* ProviderReport.ProviderReport
+    const { circuits } = yield* MetricsProvider
+    const { report } = yield* ProviderReport.ProviderReport
     return handlers
       .handle("providerStatus", () =>
         circuits.pipe(
@@ -274,15 +276,15 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
           Effect.map((providers) => answer({ providers })),
         ),
       )
-      .handle("providerReport", ({ urlParams: { limit, since, until } }) =>
-        report({ since: since?.getTime(), until: until?.getTime(), limit }).pipe(
+      .handle("providerReport", ({ urlParams: { limit, reconcile, since, until } }) =>
+        circuits.pipe(
+          Effect.flatMap((vendors) =>
+            report(
+              { since: since?.getTime(), until: until?.getTime(), limit },
+              reconcile === undefined ? undefined : vendors,
+            ),
+          ),
           Effect.map(answer),
-          Effect.catchTag("StoreTimeout", refuseUnavailable),
-        ),
-      )
-      .handle("reconcile", () =>
-        Effect.flatMap(circuits, reconcile).pipe(
-          Effect.map((readings) => answer({ readings })),
           Effect.catchTag("StoreTimeout", refuseUnavailable),
         ),
       )

@@ -6,7 +6,9 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import { missing, type Outcome } from "../Metrics.ts"
-import { MetricsProvider, ProviderError, type Quota, quotaDocumentOf } from "../MetricsProvider.ts"
+import { ProviderError, type Quota, quotaDocumentOf } from "../MetricsProvider.ts"
+import type { Adapter } from "../providers/Adapter.ts"
+import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { Target } from "../Target.ts"
@@ -35,10 +37,7 @@ export interface Finding {
 export const examineAll = (options: { readonly isLive: boolean }) =>
   Effect.flatMap(Settings.Settings, ({ providers }) =>
     Effect.forEach(providers, (name) =>
-      Effect.provide(
-        examine(name, options),
-        options.isLive ? Providers.recorded(name) : Providers.undecorated(name),
-      ).pipe(
+      examine(name, options).pipe(
         Effect.provide(Logging.layer({ stderr: true })),
         failWithStoreFailure,
         Effect.catchAll(({ message }) =>
@@ -58,10 +57,25 @@ const unasked = (provider: Settings.ProviderName) => ({
 
 const examine = Effect.fnUntraced(function* (
   name: Settings.ProviderName,
+  options: { readonly isLive: boolean },
+) {
+  if (name === "sandbox") {
+    return { ...unasked(name), state: "warning", detail: synthetic } satisfies Finding
+  }
+  const adapter = name === "dataset" ? undefined : (yield* Providers.adapterOf(name)).adapter
+  return yield* Effect.provide(
+    ask(name, adapter, options),
+    options.isLive ? Providers.recorded(name) : Providers.undecorated(name),
+  )
+})
+
+/** `adapter` is undefined for the dataset, which is free. */
+const ask = Effect.fnUntraced(function* (
+  name: Settings.ProviderName,
+  adapter: Adapter | undefined,
   { isLive }: { readonly isLive: boolean },
-): Effect.fn.Return<Finding, never, MetricsProvider | Settings.Settings> {
-  if (name === "sandbox") return { ...unasked(name), state: "warning", detail: synthetic }
-  const { lookup, status } = yield* MetricsProvider
+): Effect.fn.Return<Finding, never, Vendor | Settings.Settings> {
+  const { call, status } = yield* Vendor
   const { providerTimeout: duration } = yield* Settings.Settings
   const inTime = Effect.timeoutFail({
     duration,
@@ -69,14 +83,14 @@ const examine = Effect.fnUntraced(function* (
       new ProviderError({ provider: name, reason: "Timeout", detail: "no answer in time" }),
   })
 
-  const asking: NonNullable<typeof status> = status ?? Effect.succeed({})
-  const answer = yield* Effect.either(inTime(asking))
+  const answer = yield* Effect.either(inTime(status))
   if (Either.isLeft(answer)) return failureOf(unasked(name), [], answer.left)
   const { quota } = answer.right
   const index = nameOf(answer.right.index)
   const known = { ...unasked(name), index, quota: quotaDocumentOf(quota) }
   const said = [
-    ...(status === undefined ? [] : [name === "dataset" ? "a list is imported" : reached]),
+    ...(adapter === undefined ? ["a list is imported"] : []),
+    ...(adapter === undefined || adapter.hasNoFreeCall === true ? [] : [reached]),
     ...(quota === undefined ? [] : [leftOf(quota)]),
     ...(index === null ? [] : [`index ${index}`]),
   ]
@@ -84,17 +98,14 @@ const examine = Effect.fnUntraced(function* (
     const detail = [...said, fixes.Exhausted].join("; ")
     return { ...known, state: "failure", reason: "Exhausted", detail }
   }
-  const price = prices[name]
-  if (price === undefined) return { ...known, state: "ok", detail: said.join("; ") }
-  if (!isLive) {
-    return status === undefined
-      ? { ...known, state: "warning", detail: notAsked(name, price) }
-      : { ...known, state: "ok", detail: said.join("; ") }
+  if (adapter === undefined || (!isLive && adapter.hasNoFreeCall !== true)) {
+    return { ...known, state: "ok", detail: said.join("; ") }
   }
-  yield* Console.error(`buying the figures of ${wellKnown.domain} from ${name}: ${price}`)
-  return yield* Effect.match(inTime(lookup([wellKnown])), {
+  if (!isLive) return { ...known, state: "warning", detail: notAsked(name, adapter.price) }
+  yield* Console.error(`buying the figures of ${wellKnown.domain} from ${name}: ${adapter.price}`)
+  return yield* Effect.match(inTime(call([wellKnown], { account: undefined, requestIds: [] })), {
     onFailure: (error) => failureOf(known, said, error),
-    onSuccess: ([outcome = missing]) => judged(known, said, outcome),
+    onSuccess: ({ outcomes: [outcome = missing] }) => judged(known, said, outcome, adapter),
   })
 })
 
@@ -102,8 +113,9 @@ const judged = (
   known: Omit<Finding, "state" | "detail">,
   said: ReadonlyArray<string>,
   outcome: Outcome,
+  adapter: Adapter,
 ): Finding => {
-  const unexpected = misfitOf(known.provider, outcome)
+  const unexpected = misfitOf(adapter, outcome)
   const index = outcome._tag === "Checked" ? nameOf(outcome.index) : null
   return {
     ...known,
@@ -119,14 +131,11 @@ const judged = (
 }
 
 /** What is not as expected in the answer for the well-known domain; null when nothing is. */
-const misfitOf = (name: Settings.ProviderName, outcome: Outcome): string | null => {
+const misfitOf = ({ gives }: Adapter, outcome: Outcome): string | null => {
   if (outcome._tag === "Failed") return outcome.detail
-  if (outcome.metrics.spamScore === undefined && withSpamScore.has(name)) {
-    return "the field spam_score is missing"
-  }
-  return outcome.index === undefined && name === "open-page-rank"
-    ? "the field as_of is missing"
-    : null
+  const given = { spam_score: outcome.metrics.spamScore, as_of: outcome.index }
+  const absent = gives.find((field) => given[field] === undefined)
+  return absent === undefined ? null : `the field ${absent} is missing`
 }
 
 /** The vendor's name of its index, safe to print. */
@@ -152,17 +161,6 @@ const fixOf = ({ isUnsent, reason }: ProviderError) =>
 const reached = "reachable, key accepted"
 
 const wellKnown = Either.getOrThrow(Target.parse("wikipedia.org"))
-
-/** What a vendor charges for the figures of one domain. */
-const prices: Partial<Record<Settings.ProviderName, string>> = {
-  moz: "one row",
-  "moz-links-v2": "one row",
-  "open-page-rank": "one domain of the quota",
-  dataforseo: "two billed calls",
-  http: "one target",
-}
-
-const withSpamScore = new Set<Settings.ProviderName>(["moz", "moz-links-v2", "dataforseo"])
 
 const synthetic =
   "its figures are synthetic; for real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider"

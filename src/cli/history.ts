@@ -27,10 +27,10 @@ export const verb = Verb.make({
   }),
   run: ({ json, limit, url }) =>
     Effect.gen(function* () {
-      const { history: kept } = yield* Settings.Settings
+      const { cacheTtl, history: kept } = yield* Settings.Settings
       const history = yield* Effect.flatMap(FigureHistory.FigureHistory, (history) =>
-        history.of(url, limit),
-      ).pipe(Effect.provide(FigureHistory.layer({ kept })))
+        history.of(url, limit, "operator"),
+      ).pipe(Effect.provide(FigureHistory.layer({ kept, cacheTtl })))
       const document = FigureHistory.documentOf(history)
       yield* print(json, document, tableOf(document.observations))
     }).pipe(Effect.provide(Database.existing), Effect.provide(Settings.layer)),
@@ -38,7 +38,7 @@ export const verb = Verb.make({
 
 const tableOf = (observations: ReadonlyArray<Observation>) =>
   table(
-    ["FROM", "TO", "PROVIDER", "INDEX", "DA", "PA", "SPAM", ""],
+    ["FROM", "TO", "PROVIDER", "INDEX", "DA", "PA", "SPAM"],
     observations.map((observation) => [
       observation.fetchedAt,
       observation.lastFetchedAt,
@@ -47,6 +47,5 @@ const tableOf = (observations: ReadonlyArray<Observation>) =>
       observation.domainAuthority,
       observation.pageAuthority,
       observation.spamScore ?? "",
-      observation.ofVendor === true ? "the provider's own history" : "",
     ]),
   )

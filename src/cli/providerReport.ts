@@ -1,12 +1,11 @@
-/** Shows what was bought of the vendors and what was sold, by UTC day. */
+/** Shows what calls to the vendors cost and what was sold, by UTC day. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
-import * as ProviderReport from "../ProviderReport.ts"
+import * as ProviderReport from "../providers/ProviderReport.ts"
+import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
 import * as Database from "./Database.ts"
 import { line, table } from "./Output.ts"
@@ -22,7 +21,7 @@ export const verb = Verb.make({
     command
       .option("--since <TIME>", "first UTC day to include (default: the first day)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
-      .option("--reconcile", "first compare the purchases with the vendors' own counts")
+      .option("--reconcile", "also ask the vendors what they count, and show our month beside it")
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
     since: Schema.optional(Parameter.Time),
@@ -33,95 +32,70 @@ export const verb = Verb.make({
   }),
   run: ({ format, json, reconcile, since, until }) =>
     Effect.gen(function* () {
-      const report = yield* ProviderReport.ProviderReport
-      const readings = reconcile ? yield* Effect.flatMap(vendors, report.reconcile) : undefined
-      const document = {
-        ...(yield* report.report({ since: since?.getTime(), until: until?.getTime() })),
-        ...(readings !== undefined && { readings }),
-      }
-      yield* line(writers[json ? "json" : format](document))
-      const failed = readings?.filter(({ state }) => state === "failed") ?? []
-      if (failed.length > 0) return yield* new NotRead({ failed })
+      const { report } = yield* ProviderReport.ProviderReport
+      const range = { since: since?.getTime(), until: until?.getTime() }
+      const found = yield* report(range, reconcile ? yield* vendors : undefined)
+      yield* line(writers[json ? "json" : format](found))
+      const errors = found.counts?.flatMap(({ error }) => error ?? []) ?? []
+      if (errors.length > 0) return yield* new NotCounted({ errors })
     }).pipe(
-      Effect.provide(reports),
+      Effect.provide(ProviderReport.layer),
       Effect.provide(Database.existing),
       Effect.provide(Settings.layer),
     ),
 })
-
-const reports = Layer.unwrapEffect(
-  Effect.map(Settings.Settings, ({ providerTimeout }) =>
-    Layer.provide(ProviderReport.layer, Layer.succeed(ProviderReport.CallTimeout, providerTimeout)),
-  ),
-)
 
 /** The vendors of the settings. */
 const vendors = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(
     providers.filter((name) => name !== "sandbox" && name !== "dataset"),
     (provider) =>
-      MetricsProvider.pipe(
+      Vendor.pipe(
         Effect.provide(Providers.undecorated(provider)),
         Effect.map(({ status }) => ({ provider, status })),
       ),
   ),
 )
 
-class NotRead extends Data.TaggedError("NotRead")<{
-  readonly failed: ReadonlyArray<ProviderReport.Reading>
+class NotCounted extends Data.TaggedError("NotCounted")<{
+  readonly errors: ReadonlyArray<string>
 }> {
   override get message() {
-    const reasons = this.failed.map(({ reason }) => reason).join("; ")
-    return `not every vendor has reported its count: ${reasons}; to see how to fix it, run 'authority provider status'`
+    return `not every vendor has reported its count: ${this.errors.join("; ")}; to see how to fix it, run 'authority provider status'`
   }
 }
 
-interface Document extends ProviderReport.Report {
-  readonly readings?: ReadonlyArray<ProviderReport.Reading>
-}
+const cellsOf = (row: ProviderReport.Row) =>
+  row.provider === null
+    ? ["", "", "", "", "", row.answeredFromCache, row.creditsCharged]
+    : [row.calls, row.rows, row.cost ?? "", row.failed, row.unanswered, "", ""]
 
-const numbers = (row: ProviderReport.Row) =>
-  [
-    row.calls,
-    row.targets,
-    row.rowsBought,
-    row.cost,
-    row.unknown,
-    row.answeredFromCache,
-    row.creditsCharged,
-  ].map((cell) => cell ?? "")
-
-const titles = "DAY,PROVIDER,CALLS,TARGETS,ROWS,COST,UNKNOWN,FROM CACHE,CREDITS".split(",")
+const titles = "DAY,PROVIDER,CALLS,ROWS,COST,FAILED,UNANSWERED,FROM CACHE,CREDITS".split(",")
 const columns =
-  "day,provider,calls,targets,rows_bought,cost,unknown,answered_from_cache,credits_charged"
+  "day,provider,calls,rows,cost,failed,unanswered,answered_from_cache,credits_charged".split(",")
 
-const writers: Record<typeof Verb.format.Type, (document: Document) => string> = {
-  table: ({ readings = [], reconciliations, rows }) =>
+const writers: Record<typeof Verb.format.Type, (report: ProviderReport.Report) => string> = {
+  table: ({ counts = [], rows }) =>
     [
       table(
         titles,
-        rows.map((row) => [row.day, row.provider ?? "all providers", ...numbers(row)]),
+        rows.map((row) => [row.day, row.provider ?? "all providers", ...cellsOf(row)]),
       ),
-      ...notable(reconciliations).map(textOf),
-      ...readings.flatMap(({ provider, reason }) =>
-        reason === null ? [] : [`${provider}: ${reason}`],
-      ),
+      ...counts.map(textOf),
     ].join("\n"),
   csv: ({ rows }) =>
-    Csv.csv([
-      columns.split(","),
-      ...rows.map((row) => [row.day, row.provider ?? "", ...numbers(row)]),
-    ]),
-  json: (document) => JSON.stringify(document),
+    Csv.csv([columns, ...rows.map((row) => [row.day, row.provider ?? "", ...cellsOf(row)])]),
+  json: (report) => JSON.stringify(report),
 }
 
-/** The last comparison of each vendor, and those with a difference. */
-const notable = (all: ReadonlyArray<ProviderReport.Reconciliation>) => {
-  const last = new Map(all.map((one) => [one.provider, one]))
-  return all.filter((one) => one.difference !== 0 || last.get(one.provider) === one)
-}
+const textOf = ({ error, month, provider, quota }: ProviderReport.Count) =>
+  `${provider}, this month: ${month.rows} rows${month.cost === null ? "" : ` for ${month.cost}`} ` +
+  `in ${month.calls} calls, ${month.unanswered} of them without an answer; ` +
+  (quota === null
+    ? (error ?? "the vendor reports no count")
+    : `the vendor counts ${used(quota)} of ${quota.allotted} ${quota.unit} as used` +
+      (quota.resetsAt === null ? "" : ` in the period until ${quota.resetsAt}`))
 
-const textOf = (one: ProviderReport.Reconciliation) =>
-  `${one.provider}, ${one.since} to ${one.until}: the vendor counts ${one.reported} ${one.unit}, ` +
-  `the purchases ${one.computed} and at most ${one.unknown} without an answer; ` +
-  (one.difference === 0 ? "no difference" : `a difference of ${one.difference}`)
+/** Without the noise of binary fractions. */
+const used = ({ allotted, left }: { readonly allotted: number; readonly left: number }) =>
+  Number((allotted - left).toFixed(6))

@@ -90,7 +90,6 @@ export const HistoryAnswer: Schema<Wire.HistoryAnswer> = answer({
       provider: v.string(),
       index: v.nullable(v.string()),
       ...Figures.entries,
-      ofVendor: v.exactOptional(v.literal(true)),
     }),
   ),
 })

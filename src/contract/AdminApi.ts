@@ -351,6 +351,15 @@ const document = HttpApiGroup.make("document", { topLevel: true })
       .annotate(OpenApi.Summary, "This document"),
   )
 
+const quota = Schema.NullOr(
+  Schema.Struct({
+    unit: Schema.String,
+    allotted: Schema.Number,
+    left: Schema.Number,
+    resetsAt: Schema.NullOr(Time),
+  }),
+)
+
 export const ProviderState = Schema.Struct({
   provider: Schema.String,
   circuit: Schema.Literal("closed", "open", "exhausted").annotations({
@@ -367,14 +376,7 @@ export const ProviderState = Schema.Struct({
   errors: Schema.Array(
     Schema.Struct({ at: Time, reason: Schema.String, message: Schema.String }),
   ).annotations({ description: "The last ten failed calls, newest first." }),
-  quota: Schema.NullOr(
-    Schema.Struct({
-      unit: Schema.String,
-      allotted: Schema.Number,
-      left: Schema.Number,
-      resetsAt: Schema.NullOr(Time),
-    }),
-  ),
+  quota,
   index: Schema.NullOr(Schema.String).annotations({
     description: "The vendor's name or date of its index now.",
   }),
@@ -383,60 +385,45 @@ export const ProviderState = Schema.Struct({
   }),
 }).annotations({ identifier: "ProviderState", description: "A provider, as this process sees it." })
 
-const vendorsCurrency = "In the vendor's currency; nothing is converted."
-
-const ofDay = "Null in the row of a vendor on a day with several vendors."
-
-export const PurchaseRow = Schema.Struct({
-  provider: Schema.NullOr(Schema.String).annotations({
-    description:
-      "Null in the row of a day for what belongs to no single vendor. That row has only the last two numbers.",
-  }),
-  day: Schema.String.annotations({ description: "A UTC day such as 2026-11-24." }),
-  calls: Schema.NullOr(Schema.Int),
-  targets: Schema.NullOr(Schema.Int),
-  rowsBought: Schema.NullOr(Schema.Int),
+const sums = {
+  calls: Schema.Int.annotations({ description: "Retries and failed calls included." }),
+  rows: Schema.Int.annotations({ description: "What the vendor billed, by its answers." }),
   cost: Schema.NullOr(Schema.Number).annotations({
-    description: `${vendorsCurrency} Null when nobody knows the price.`,
+    description:
+      "In the vendor's currency; nothing is converted. Null when nobody knows the price.",
   }),
-  unknown: Schema.NullOr(Schema.Int).annotations({
+  failed: Schema.Int.annotations({ description: "Calls that failed and surely cost nothing." }),
+  unanswered: Schema.Int.annotations({
     description: "Calls without an answer: the vendor may have billed them.",
   }),
-  answeredFromCache: Schema.NullOr(Schema.Int).annotations({
-    description: `Successful checks for which nothing was bought. ${ofDay}`,
-  }),
-  creditsCharged: Schema.NullOr(Schema.Int).annotations({ description: ofDay }),
-}).annotations({
-  identifier: "PurchaseRow",
-  description: "What was bought of a vendor on a UTC day, and what was sold.",
+}
+
+const day = Schema.String.annotations({ description: "A UTC day such as 2026-11-24." })
+
+export const BoughtRow = Schema.Struct({ provider: Schema.String, day, ...sums }).annotations({
+  identifier: "BoughtRow",
+  description: "What the calls to a vendor on a UTC day cost.",
 })
 
-export const Reconciliation = Schema.Struct({
-  provider: Schema.String,
-  since: Time,
-  until: Time,
-  unit: Schema.String.annotations({ description: "`rows`, or the vendor's currency." }),
-  reported: Schema.Number.annotations({ description: "By how much the vendor's count rose." }),
-  computed: Schema.Number.annotations({ description: "What the closed calls cost." }),
-  unknown: Schema.Number.annotations({
-    description: "The most that calls without an answer cost.",
+export const SoldRow = Schema.Struct({
+  provider: Schema.Null,
+  day,
+  answeredFromCache: Schema.Int.annotations({
+    description: "Successful checks for which nothing was bought.",
   }),
-  difference: Schema.Number.annotations({
-    description: "What the purchases do not explain of `reported`.",
-  }),
-}).annotations({
-  identifier: "Reconciliation",
-  description: "A comparison of the purchases with the vendor's own count.",
-})
+  creditsCharged: Schema.Int,
+}).annotations({ identifier: "SoldRow", description: "What was sold on a UTC day." })
 
-export const VendorReading = Schema.Struct({
+export const VendorCount = Schema.Struct({
   provider: Schema.String,
-  state: Schema.Literal("compared", "first", "renewed", "uncounted", "failed"),
-  reconciliation: Schema.NullOr(Reconciliation),
-  reason: Schema.NullOr(Schema.String).annotations({
-    description: "Why there is no comparison; null when there is one.",
+  month: Schema.Struct(sums).annotations({
+    description: "What the calls in this UTC month cost, by our count.",
   }),
-}).annotations({ identifier: "VendorReading", description: "What came of asking a vendor." })
+  quota,
+  error: Schema.NullOr(Schema.String).annotations({
+    description: "Why the vendor did not answer; null when it did.",
+  }),
+}).annotations({ identifier: "VendorCount", description: "The vendor's own count beside ours." })
 
 const provider = HttpApiGroup.make("provider", { topLevel: true })
   .annotate(OpenApi.Description, "The providers of figures.")
@@ -452,28 +439,21 @@ const provider = HttpApiGroup.make("provider", { topLevel: true })
           since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
           until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
           limit: Parameter.limit("rows, the newest ones"),
+          reconcile: optional(
+            Schema.Literal("true").annotations({
+              description: "Also asks each vendor for its own count, free of charge.",
+            }),
+          ),
         }),
       )
       .addSuccess(
         data({
-          rows: Schema.Array(PurchaseRow),
-          reconciliations: Schema.Array(Reconciliation),
+          rows: Schema.Array(Schema.Union(BoughtRow, SoldRow)),
+          counts: optional(Schema.Array(VendorCount)),
         }),
       )
-      .annotate(OpenApi.Summary, "What was bought of each vendor by UTC day, and what was sold")
-      .annotate(
-        OpenApi.Description,
-        "Oldest first. The purchases are compared with each vendor's own count once a day and on demand.",
-      ),
-  )
-  .add(
-    HttpApiEndpoint.post("reconcile", Wire.adminPaths.reconcile)
-      .addSuccess(data({ readings: Schema.Array(VendorReading) }))
-      .annotate(OpenApi.Summary, "Compare the purchases with the vendors' own counts now")
-      .annotate(
-        OpenApi.Description,
-        "Asks each vendor for its count, free of charge. A repeat does no harm, so an Idempotency-Key has no effect.",
-      ),
+      .annotate(OpenApi.Summary, "What calls to each vendor cost by UTC day, and what was sold")
+      .annotate(OpenApi.Description, "Oldest first."),
   )
 
 export const wrongTokenMessage =

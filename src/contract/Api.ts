@@ -251,12 +251,6 @@ const Observation = Schema.Struct({
     description: "The provider's name or date of its index; null when it names none.",
   }),
   ...Metrics.fields,
-  ofVendor: optional(
-    Schema.Literal(true).annotations({
-      description:
-        "Present when the provider's own history gave the figures. `fetchedAt` is then its date.",
-    }),
-  ),
 }).annotations({
   identifier: "Observation",
   description:
@@ -428,7 +422,8 @@ const history = HttpApiEndpoint.get("history", Wire.historyPath)
   .annotate(OpenApi.Summary, "The figures of a URL over time, free of charge")
   .annotate(
     OpenApi.Description,
-    "The figures that the service bought for any account. Figures that were bought again unchanged are one observation. " +
+    "The figures that the service bought for any account, as the list stood one cache lifetime " +
+      "(usually 24 hours) ago. Figures that were bought again unchanged are one observation. " +
       "Figures of another provider, or of another index, are another observation.",
   )
 

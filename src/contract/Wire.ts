@@ -15,7 +15,6 @@ export const adminPaths = {
   audit: "/admin/v1/audit",
   providerStatus: "/admin/v1/provider/status",
   providerReport: "/admin/v1/provider/report",
-  reconcile: "/admin/v1/provider/reconcile",
   openApi: "/admin/openapi.json",
 } as const
 export const historyPath = "/v1/metrics/da-pa/history"
@@ -109,8 +108,6 @@ export interface Observation {
   readonly domainAuthority: number
   readonly pageAuthority: number
   readonly spamScore?: number
-  /** True when the provider's own history gave the figures; `fetchedAt` is then its date. */
-  readonly ofVendor?: true
 }
 
 /** The body of the answer to a question for the history. */

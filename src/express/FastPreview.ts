@@ -34,7 +34,7 @@ export interface Admitted {
 /** Returns a function that answers a preview, or returns false to leave it to the router. */
 export const make = (price: Credits) =>
   Effect.gen(function* () {
-    const peekProspects = (yield* MetricsProvider).prospects?.peek
+    const peekProspects = (yield* MetricsProvider).prospects.peek
     const startBalance = (yield* CreditLedger).balance.start
     const runFork = Runtime.runFork(yield* Effect.runtime())
 

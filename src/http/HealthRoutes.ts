@@ -31,7 +31,7 @@ const notReady = "The service is not ready for requests; the field 'parts' of th
 export const make = Effect.gen(function* () {
   const health = yield* Health
   const listener = yield* Listener
-  const { circuits = Effect.succeed([]) } = yield* MetricsProvider
+  const { circuits } = yield* MetricsProvider
   return [
     makeRoute(
       "GET",

@@ -41,7 +41,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
     Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory]),
     ([{ check, preview }, ledger, history]) =>
       handlers
-        .handle("history", answerHistory(history))
+        .handle("history", answerHistory(history, "client"))
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const current = yield* currentRequest
@@ -95,9 +95,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
 
 /** Answers with the history of a URL. */
 export const answerHistory =
-  (history: FigureHistory.FigureHistory["Type"]) =>
+  (history: FigureHistory.FigureHistory["Type"], reader: FigureHistory.Reader) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
-    reading(history.of(url, limit)).pipe(
+    reading(history.of(url, limit, reader)).pipe(
       Effect.map((found) => ({ success: true as const, data: FigureHistory.documentOf(found) })),
       Effect.catchTag("InvalidUrl", noTarget),
     )

@@ -4,6 +4,7 @@ import type { Observation } from "../client/PromiseClient.ts"
 import { counted } from "../text/counted.ts"
 import { client, currentKey, keyProblem } from "./Account.ts"
 import * as FigureLines from "./FigureLines.ts"
+import { runs } from "./ConsoleState.ts"
 import { figure } from "./Texts.ts"
 
 /** The URL whose history is open. */
@@ -40,10 +41,16 @@ const ask = async (url: string, signal: AbortSignal): Promise<Answer> => {
   }
   const asked = client({ apiKey, timeoutMs: 20_000, patienceMs: 0 })
   return asked.history(url, { limit, signal }).then(
-    ({ observations }) => observations,
+    ({ observations }) => FigureLines.withOwn(observations, outcomesOf(url)),
     (error: unknown) => ({ problem: error instanceof Error ? error.message : String(error) }),
   )
 }
+
+/** The outcomes of a URL in the runs that this page has opened. */
+const outcomesOf = (url: string) =>
+  runs.value.flatMap(({ rows }) =>
+    rows.flatMap(({ outcome, url: own }) => (own === url && outcome !== undefined ? outcome : [])),
+  )
 
 const Dialog = ({ url }: { readonly url: string }) => {
   const dialog = useRef<HTMLDialogElement>(null)
@@ -109,7 +116,7 @@ const Found = ({ observations }: { readonly observations: ReadonlyArray<Observat
       <Plot lines={lines} of="pageAuthority" name="Page authority" />
       <p class="hint">
         An upright mark shows where the provider's index changed; a figure may then change although
-        the site did not. A hollow dot is from the provider's own history.
+        the site did not.
       </p>
       <Figures lines={lines} />
     </>
@@ -198,7 +205,6 @@ const Drawn = ({
           )}
           {/* A line without a length stays round when the plot is stretched. */}
           <path class="dot" d={`M${start.x} ${start.y}h0`} />
-          {observation.ofVendor && <path class="hollow" d={`M${start.x} ${start.y}h0`} />}
         </g>
       ))}
     </>
@@ -228,10 +234,7 @@ const Figures = ({ lines }: { readonly lines: ReadonlyArray<FigureLines.Line> })
             <tr key={number}>
               <td>{dayOf(observation.fetchedAt)}</td>
               <td>{dayOf(observation.lastFetchedAt)}</td>
-              <td>
-                {observation.provider}
-                {observation.ofVendor && " (its own history)"}
-              </td>
+              <td>{observation.provider}</td>
               <td>{figure(observation.domainAuthority)}</td>
               <td>{figure(observation.pageAuthority)}</td>
               <td>

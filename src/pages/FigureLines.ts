@@ -1,5 +1,5 @@
 /** Groups the history of a URL into the lines of a chart: one for each provider. */
-import type { Observation } from "../client/PromiseClient.ts"
+import type { Observation, Outcome } from "../client/PromiseClient.ts"
 
 /** An observation on its line. Times are in epoch milliseconds. */
 export interface Point {
@@ -15,6 +15,31 @@ export interface Line {
   /** Oldest first. */
   readonly points: ReadonlyArray<Point>
 }
+
+/**
+ * Adds the figures that the outcomes of a URL have: the service does not yet list what it bought
+ * within the lifetime of its cache. Figures that an observation includes are not added.
+ */
+export const withOwn = (
+  observations: ReadonlyArray<Observation>,
+  outcomes: ReadonlyArray<Outcome>,
+): ReadonlyArray<Observation> =>
+  outcomes
+    .flatMap((outcome) => ownOf(outcome) ?? [])
+    .reduce(
+      (all, own) => (all.some((one) => includes(one, own)) ? all : [...all, own]),
+      observations,
+    )
+
+const ownOf = (outcome: Outcome): Observation | undefined => {
+  if ("reason" in outcome || outcome.provenance === undefined) return undefined
+  const { provenance, url: _, ...figures } = outcome
+  const { fetchedAt, index, provider } = provenance
+  return { fetchedAt, lastFetchedAt: fetchedAt, provider, index, ...figures }
+}
+
+const includes = (one: Observation, { fetchedAt, provider }: Observation) =>
+  one.provider === provider && one.fetchedAt <= fetchedAt && fetchedAt <= one.lastFetchedAt
 
 /** Returns a line for each provider, in the order of their names. */
 export const linesOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Line> =>

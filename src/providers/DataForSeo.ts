@@ -11,17 +11,16 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
-import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import type { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
-import { Bill } from "./Bill.ts"
-import type { Ask } from "./Chunks.ts"
-import { vendor } from "./vendor.ts"
+import { type Adapter, required } from "./Adapter.ts"
+import { Vendor } from "./Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 // DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
@@ -37,7 +36,7 @@ export const layer = ({
   readonly url: string
   readonly login: string
   readonly password: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => {
+}): Layer.Layer<Vendor> => {
   const http = VendorHttp.make({
     provider: "dataforseo",
     url,
@@ -55,53 +54,68 @@ export const layer = ({
   const spamScores = (targets: ReadonlyArray<string>) =>
     Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore, http))
 
-  const lookup: Ask = Effect.fnUntraced(function* (targets) {
+  const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
-    // Neither call interrupts the other: only its answer shows what a call has cost.
-    const [ranked, scored] = yield* Effect.all(
+    const [rankOf, scored] = yield* Effect.all(
       [
-        Effect.either(ranks([...domains, ...targets.map((target) => target.url)])),
+        ranks([...domains, ...targets.map((target) => target.url)]),
         Effect.either(spamScores(domains)),
       ],
       { concurrency: 2 },
     )
-    // The vendor may have billed an answer that cannot be read.
-    if (Either.isLeft(scored) && scored.left.reason === "Malformed") (yield* Bill).sent()
-    const rankOf = yield* ranked
     // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
     if (Either.isLeft(scored)) yield* warnOfSpamScores(scored.left)
-    const spamScoreOf = Either.getRight(scored)
-    const spamScore = (domain: string) => Option.getOrUndefined(spamScoreOf)?.of.get(domain)
+    const spamScoreOf = Option.getOrUndefined(Either.getRight(scored))
     const absent =
       rankOf.misfit === undefined
         ? providerFailed("DataForSEO has no figures for the target", "unknown")
         : providerFailed(`DataForSEO's figures cannot be read: ${rankOf.misfit}`)
-    return targets.map((target): Outcome => {
+    const outcomes = targets.map((target): Outcome => {
       const domainAuthority = rankOf.of.get(target.domain)
       const pageAuthority = rankOf.of.get(target.url)
       if (domainAuthority === undefined || pageAuthority === undefined) return absent
       return Outcome.Checked({
-        metrics: metricsOf(domainAuthority, pageAuthority, spamScore(target.domain)),
-        ...(Option.isNone(spamScoreOf) && { isPartial: true }),
+        metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf?.of.get(target.domain)),
+        ...(spamScoreOf === undefined && { isPartial: true }),
       })
     })
+    const costs = [rankOf.cost, spamScoreOf?.cost].filter((cost) => cost !== undefined)
+    const cost = costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost)
+    return { outcomes, rows: targets.length, cost }
   })
 
   const status = Effect.gen(function* () {
-    const [account] = yield* call("appendix/user_data")
-    const money = account?.money
+    const { results } = yield* call("appendix/user_data")
+    const money = results[0]?.money
     if (money === undefined || money === null) {
       return yield* http.error("Malformed", "the field money is missing")
     }
     return { quota: { unit: "USD", allotted: money.total, left: money.balance, resetsAt: null } }
   })
 
-  return vendor({ name: "dataforseo", batchSize, lookup: http.watched(lookup), status })
+  return Layer.succeed(Vendor, {
+    name: "dataforseo",
+    batchSize,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: http.watched(lookup),
+    status,
+  })
+}
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.all({
+      login: required(settings, "dataforseoLogin"),
+      password: required(settings, "dataforseoPassword"),
+    }).pipe(Effect.map((secrets) => layer({ url: settings.dataforseoUrl, ...secrets }))),
+  price: "two billed calls",
+  gives: ["spam_score"],
 }
 
 /**
- * Returns a function that sends one task and returns its results. The function fails when the call
- * or the task has an error status.
+ * Returns a function that sends one task and returns its results and cost. The function fails when
+ * the call or the task has an error status.
  */
 const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
   /** Fails when the answer, or the task in it, has an error status. */
@@ -112,7 +126,7 @@ const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
         const text = status_message ?? "without a message"
         return status_code === ok
           ? Effect.void
-          : http.error(reasonOf(status_code, text), `status ${status_code}, ${text}`, response)
+          : http.error(reasonOf(status_code), `status ${status_code}, ${text}`, response)
       },
     })
 
@@ -122,11 +136,10 @@ const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
     // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
     yield* verify(response, response.json)
     const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
-    ;(yield* Bill).addCost(cost)
     const [first] = tasks
     if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
     yield* verify(response, Option.some(first))
-    return first.result ?? []
+    return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
   })
 }
 
@@ -134,6 +147,7 @@ interface Figures {
   /** Keyed by the domain or URL that was sent to the vendor. */
   readonly of: ReadonlyMap<string, number>
   readonly misfit: string | undefined
+  readonly cost: number | undefined
 }
 
 const warnOfSpamScores = ({ message }: ProviderError) =>
@@ -145,10 +159,11 @@ const warnOfSpamScores = ({ message }: ProviderError) =>
 // Returns the figures in the vendor's items. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
   const decode = TypeGuard.decoder(Item)
-  return (results: ReadonlyArray<Result>): Figures => {
+  return ({ cost, results }: Answer): Figures => {
     const items = results.flatMap(({ items }) => items ?? [])
     const [[misfit], values] = Arr.partitionMap(items, decode)
     return {
+      cost,
       misfit: misfit && http.misfit(misfit),
       of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])),
     }
@@ -170,11 +185,11 @@ const ok = 20000
 // The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
 // limits. 40200, 40203 and 40210 mean that a payment, the daily cost limit or the balance is at
 // fault. Every other 402xx refuses the caller.
-const reasonOf = (code: number, text: string): ProviderError["reason"] => {
+const reasonOf = (code: number): ProviderError["reason"] => {
   if (code === 40202 || code === 40209) return "Throttled"
   if (code === 40200 || code === 40203 || code === 40210) return "Exhausted"
   const status = Math.floor(code / 100)
-  return status === 402 ? "Refused" : VendorHttp.reasonOf(status, text)
+  return status === 402 ? "Refused" : VendorHttp.reasonOf(status)
 }
 
 // Schemas of DataForSEO's answers.
@@ -189,7 +204,14 @@ const Result = Schema.Struct({
   /** Of the account, in USD: what was paid in, and what is left of it. */
   money: Schema.NullishOr(Schema.Struct({ total: Schema.Number, balance: Schema.Number })),
 })
-type Result = typeof Result.Type
+
+interface Answer {
+  readonly results: ReadonlyArray<typeof Result.Type>
+  /** In USD. */
+  readonly cost: number | undefined
+}
+
+const isAmount = Schema.is(Schema.Number.pipe(Schema.between(0, 1e9)))
 
 const Body = Schema.Struct({
   ...Status,

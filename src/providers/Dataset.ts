@@ -8,27 +8,27 @@
  * otherwise from the rank of the domain. There is no spam score. A target whose domain is not in
  * the list fails with PROVIDER_ERROR; its figures are not 0.
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { checkedFrom, providerFailed } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
+import { ProviderError } from "../MetricsProvider.ts"
 import { type Imported, Rankings } from "../dataset/Rankings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
-import type { Target } from "../Target.ts"
+import { Vendor } from "./Vendor.ts"
 
 /**
  * The provider `dataset`. A failure of the store is a ProviderError with the reason Unavailable.
  */
-export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect(
-  MetricsProvider,
+export const layer: Layer.Layer<Vendor, never, Rankings> = Layer.effect(
+  Vendor,
   Effect.map(Rankings, (rankings) =>
-    MetricsProvider.of({
+    Vendor.of({
       name: "dataset",
-      known: nothingKnown,
-      lookup: Effect.fn("Dataset.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
-        const [first, ...rest] = targets
+      batchSize: Number.POSITIVE_INFINITY,
+      maxRefusals: Number.POSITIVE_INFINITY,
+      billsUnknown: false,
+      call: Effect.fn("Dataset.call")(function* ([first, ...rest]) {
         const names = new Set(rest.flatMap(({ domain, host }) => [domain, host]))
         const ranks = yield* orUnavailable(rankings.ranks([first.domain, ...names.add(first.host)]))
         const list = Option.map(yield* orUnavailable(rankings.current), nameOf)
@@ -37,7 +37,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
           onNone: () => providerFailed("no list is imported"),
           onSome: (name) => providerFailed(`the domain is not in the list ${name}`, "unknown"),
         })
-        return targets.map(({ domain, host }) => {
+        const outcomes = [first, ...rest].map(({ domain, host }) => {
           const rank = ranks.get(domain)
           if (rank === undefined) return absent
           const ofHost = ranks.get(host)
@@ -48,6 +48,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
           const isOwn = ofHost !== undefined || host === domain
           return checkedFrom(metrics, { index, of: isOwn ? undefined : domain })
         })
+        return { outcomes, rows: 0, cost: undefined }
       }),
       status: Effect.gen(function* () {
         const current = yield* orUnavailable(rankings.current)

@@ -14,8 +14,6 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   /** The method is POST when there is a body, otherwise GET. */
   readonly body?: string | undefined
-  /** Is called when the exchange is interrupted before the whole request left. */
-  readonly onUnsent?: () => void
 }
 
 export interface HttpResponse {
@@ -27,8 +25,6 @@ export interface HttpResponse {
 /** No complete response arrived. `cause` may contain a header's value, so do not log it. */
 export class Broken extends Data.TaggedError("Broken")<{
   readonly cause: unknown
-  /** True when the connection was there and the whole request left. */
-  readonly isSent: boolean
 }> {}
 
 /** The response body is larger than `maxResponseBytes`. */
@@ -50,14 +46,13 @@ export class Exchange extends Context.Reference<Exchange>()("authority/providers
 
 export const send: Send = (request) => Effect.flatMap(Exchange, ({ send }) => send(request))
 
-const overHttp: Send = ({ body, headers, onUnsent, url }) =>
+const overHttp: Send = ({ body, headers, url }) =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
-    let isSent = false
 
     // Ignore an error that occurs after the complete response has arrived.
     const fail = (cause: unknown) => {
-      if (received?.complete !== true) resume(new Broken({ cause, isSent }))
+      if (received?.complete !== true) resume(new Broken({ cause }))
     }
 
     const receive = (response: Http.IncomingMessage) => {
@@ -87,15 +82,9 @@ const overHttp: Send = ({ body, headers, onUnsent, url }) =>
       const { request } = url.startsWith("https:") ? Https : Http
       const asking = request(url, { method: body === undefined ? "GET" : "POST", headers })
       asking.on("response", receive)
-      asking.on("finish", () => {
-        isSent = true
-      })
       asking.on("error", fail)
       asking.end(body)
-      return Effect.sync(() => {
-        if (!isSent) onUnsent?.()
-        asking.destroy()
-      })
+      return Effect.sync(() => asking.destroy())
     } catch (cause) {
       return fail(cause)
     }

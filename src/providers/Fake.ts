@@ -5,10 +5,14 @@ import type * as Layer from "effect/Layer"
 import { type Metrics, Outcome, providerFailed } from "../Metrics.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
-import { vendor } from "./vendor.ts"
+import { undecorated } from "./Composed.ts"
+import { type Vendor, vendor } from "./Vendor.ts"
 
 export interface Fake {
+  /** The provider without a cache and a queue. */
   readonly layer: Layer.Layer<MetricsProvider>
+  /** The same as a vendor, for `decorated`. */
+  readonly vendor: Layer.Layer<Vendor>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
   /** Makes the next call fail as a whole. Used twice, makes the next two calls fail, and so on. */
@@ -43,7 +47,7 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
       : Outcome.Checked({ metrics })
   }
 
-  const layer = vendor({
+  const ours = vendor({
     name: "fake",
     lookup: (targets) =>
       Effect.suspend(() => {
@@ -53,7 +57,8 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
   })
 
   return {
-    layer,
+    layer: undecorated(ours),
+    vendor: ours,
     calls,
     failNext: (reason, detail = "the test makes this call fail") =>
       void failures.push(new ProviderError({ provider: "fake", reason, detail })),

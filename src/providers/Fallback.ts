@@ -6,14 +6,12 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Deadline from "../Deadline.ts"
 import * as Direct from "../Direct.ts"
 import { missing, type Outcome } from "../Metrics.ts"
-import { failuresOf, type MetricsProvider, prospectsOf } from "../MetricsProvider.ts"
-import type { Target } from "../Target.ts"
+import { failuresOf, type LookupContext, type MetricsProvider } from "../MetricsProvider.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 type Provider = MetricsProvider["Type"]
-type Lookup = Provider["lookup"]
 
 /**
  * Builds the chain in the given order. The lookup of a chain of two or more providers does not
@@ -30,31 +28,31 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
   known: Direct.map(former.known, Option.filter(haveFigures)),
   prospects: prospectsOfChain(former, latter),
-  lookup: (targets) =>
-    Effect.gen(function* () {
-      const outcomes = named(former, yield* withHalfTheTime(former.lookup)(targets))
-      const open = targets.filter((_, i) => outcomes[i]?._tag !== "Checked")
-      if (!Arr.isNonEmptyArray(open)) return outcomes
-      const answers = named(latter, yield* latter.lookup(open).pipe(failuresOf(open)))
-      const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
-      return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? missing)
-    }),
-  circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
+  lookup: Effect.fnUntraced(function* (targets, context) {
+    const first = former.lookup(targets, yield* halfTheTime(context)).pipe(failuresOf(targets))
+    const outcomes = named(former, yield* first)
+    const open = targets.filter((_, i) => outcomes[i]?._tag !== "Checked")
+    if (!Arr.isNonEmptyArray(open)) return outcomes
+    const answers = named(latter, yield* latter.lookup(open, context).pipe(failuresOf(open)))
+    const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
+    return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? missing)
+  }),
+  circuits: Effect.zipWith(former.circuits, latter.circuits, (a, b) => [...a, ...b]),
 })
 
 /** The latter provider is asked for a target for which the former would fail. */
-const prospectsOfChain = (former: Provider, latter: Provider): NonNullable<Provider["prospects"]> =>
+const prospectsOfChain = (former: Provider, latter: Provider): Provider["prospects"] =>
   Object.assign(
-    (targets: Arr.NonEmptyReadonlyArray<Target>) =>
-      Effect.flatMap(prospectsOf(former, targets), (own) => {
+    (...[targets, maxAgeMs]: Parameters<Provider["prospects"]>) =>
+      Effect.flatMap(former.prospects(targets, maxAgeMs), (own) => {
         const open = targets.filter((_, i) => own[i] === "failed")
         if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
-        return Effect.map(prospectsOf(latter, open), (others) => {
+        return Effect.map(latter.prospects(open, maxAgeMs), (others) => {
           const given = others[Symbol.iterator]()
           return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
         })
       }),
-    former.prospects?.peek && { peek: former.prospects.peek },
+    former.prospects.peek && { peek: former.prospects.peek },
   )
 
 /** Names the provider in the figures that it gave. */
@@ -65,11 +63,8 @@ const named = ({ name }: Provider, outcomes: ReadonlyArray<Outcome>) =>
       : outcome,
   )
 
-const circuitsOf = ({ circuits }: Provider) => circuits ?? Effect.succeed([])
-
-const withHalfTheTime =
-  (lookup: Lookup): Lookup =>
-  (targets) =>
-    Effect.flatMap(Deadline.remainingMs, (ms) =>
-      lookup(targets).pipe(failuresOf(targets), Deadline.within(Math.floor(ms / 2))),
-    )
+const halfTheTime = (context: LookupContext) =>
+  Effect.map(MonotonicClock.now, (now) => ({
+    ...context,
+    deadline: now + Math.floor((context.deadline - now) / 2),
+  }))

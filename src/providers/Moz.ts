@@ -4,13 +4,18 @@
  *
  * Results come in any order. Each result contains its query, which identifies the target. After
  * more than 50 answers with a 4xx status within five minutes, Moz throttles the whole account. So
- * only valid targets are sent, and a refused call is not retried.
+ * only valid targets are sent, and the calls stop at 40 such answers.
+ *
+ * Moz documents no status for a used-up quota. So after a refusal, the adapter asks for the quota.
  */
 import { randomUUID } from "node:crypto"
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Layer from "effect/Layer"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as ParseResult from "effect/ParseResult"
@@ -24,12 +29,11 @@ import {
   providerFailed,
   Score,
 } from "../Metrics.ts"
-import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../time/TimeSpan.ts"
-import { Bill } from "./Bill.ts"
-import type { Ask } from "./Chunks.ts"
-import { vendor } from "./vendor.ts"
+import { type Adapter, required } from "./Adapter.ts"
+import { Vendor } from "./Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 // Maximum number of targets in one call. Moz documents no maximum for this API; 50 is the maximum
@@ -40,13 +44,24 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => {
+}): Layer.Layer<Vendor> => Layer.effect(Vendor, make(options))
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.map(required(settings, "mozToken"), (token) => layer({ url: settings.mozUrl, token })),
+  price: "one row",
+  gives: ["spam_score"],
+}
+
+const make = Effect.fnUntraced(function* (options: {
+  readonly url: string
+  readonly token: Redacted.Redacted
+}) {
   const http = VendorHttp.make({
     provider: "moz",
     url: options.url,
     secrets: { "x-moz-token": options.token },
   })
-  const checked = checkedBy(http.misfit)
 
   /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
@@ -69,32 +84,81 @@ export const layer = (options: {
     return success.result
   })
 
-  const lookup: Ask = Effect.fnUntraced(function* (targets) {
+  const quota = Effect.map(
+    call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota),
+    ({ quota }) => quotaOf(quota),
+  )
+  const index = Effect.map(call("metadata.index.fetch", {}, decodeIndex), (index) => index.index_id)
+  const latestQuota = yield* latest(quota, "1 minute")
+  const latestIndex = yield* latest(index, "1 hour")
+
+  /** Turns a refusal into Exhausted when no rows are left. */
+  const refused = Effect.fnUntraced(function* (error: ProviderError) {
+    if (error.reason !== "Rejected" && error.reason !== "Refused") return yield* error
+    const known = Option.getOrUndefined(yield* latestQuota)
+    if (known === undefined || known.left > 0 || known.allowsOverage === true) return yield* error
+    const now = yield* Clock.currentTimeMillis
+    return yield* new ProviderError({
+      provider: "moz",
+      reason: "Exhausted",
+      detail: `no rows are left: ${error.detail}`,
+      ...(known.resetsAt !== null && {
+        retryAfter: Duration.millis(Math.max(0, known.resetsAt - now)),
+      }),
+    })
+  })
+
+  const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
     // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives figures of
     // another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
-    const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
-    // An error is not a row.
-    ;(yield* Bill).addRows(results.results_by_site.length)
+    const results = yield* call(
+      "data.site.metrics.fetch.multiple",
+      { site_queries },
+      decodeResults,
+    ).pipe(Effect.catchAll(refused))
+    const checked = checkedBy(http.misfit, Option.getOrUndefined(yield* latestIndex))
     const { misfit, outcomes } = outcomesOf(results, new Set(urls), checked, http)
     const absent = providerFailed(
       misfit === undefined
         ? "Moz's answer does not contain the target"
         : `Moz's answer cannot be read: ${http.misfit(misfit)}`,
     )
-    return urls.map((url) => outcomes.get(url) ?? absent)
+    return {
+      outcomes: urls.map((url) => outcomes.get(url) ?? absent),
+      // An error is not a row.
+      rows: results.results_by_site.length,
+      cost: undefined,
+    }
   })
 
-  const status = Effect.gen(function* () {
-    const { quota } = yield* call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota)
-    // A free plan allows one call in ten seconds, so this second call may be throttled.
-    const index = yield* Effect.option(call("metadata.index.fetch", {}, decodeIndex))
-    return { quota: quotaOf(quota), index: Option.getOrUndefined(index)?.index_id }
+  return Vendor.of({
+    name: "moz",
+    batchSize,
+    maxRefusals: 40,
+    billsUnknown: false,
+    call: http.watched(lookup),
+    status: Effect.gen(function* () {
+      const left = yield* quota
+      // A free plan allows one call in ten seconds, so this second call may be throttled.
+      return { quota: left, index: Option.getOrUndefined(yield* Effect.option(index)) }
+    }),
   })
+})
 
-  return vendor({ name: "moz", batchSize, lookup: http.watched(lookup), status })
-}
+/**
+ * Asks at most once in `time`, and waits two seconds at most. A fiber of its own asks, so that a
+ * lookup that ends before the answer does not make the next lookup ask again.
+ */
+const latest = <A>(asking: Effect.Effect<A, ProviderError>, time: Duration.DurationInput) =>
+  asking.pipe(
+    Effect.timeout("2 seconds"),
+    Effect.option,
+    Effect.forkDaemon,
+    Effect.cachedWithTTL(time),
+    Effect.map(Effect.flatMap(Fiber.join)),
+  )
 
 // The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
 const outcomesOf = (
@@ -118,7 +182,7 @@ const outcomesOf = (
     return misfit
   }
   const misfit = add(results_by_site, ({ site_metrics }) => checked(site_metrics))
-  add(errors_by_site, ({ error }) => refused(error, quote))
+  add(errors_by_site, ({ error }) => siteError(error, quote))
   return { outcomes, misfit }
 }
 
@@ -127,14 +191,14 @@ const outcomesOf = (
  * a malformed page fails only its own target. `misfit` says why.
  */
 export const checkedBy =
-  (misfit: VendorHttp.VendorHttp["misfit"]) =>
+  (misfit: VendorHttp.VendorHttp["misfit"], index?: string) =>
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
       onLeft: (issue) => providerFailed(`Moz's figures cannot be read: ${misfit(issue)}`),
-      onRight: (figures) => checkedFrom(read(figures), {}),
+      onRight: (figures) => checkedFrom(read(figures), { index }),
     })
 
-const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
+const siteError = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
   Option.match(decodeRpcError(error), {
     onNone: () => providerFailed("Moz answered with an error"),
     onSome: (known) =>
@@ -145,14 +209,11 @@ const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome
 
 const notFound = -32655
 
-// Returns the reason why a call failed. Moz documents no status for a used-up quota, so its text
-// decides for every 4xx but 429, and for an error without a status. Otherwise the status in the
-// JSON-RPC error decides before the HTTP status, which may be 200 for a failed call.
+// Returns the reason why a call failed. The status in the JSON-RPC error decides before the HTTP
+// status, which may be 200 for a failed call.
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
-  const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
-  const text = explain(error)
-  if (status !== 429 && (status ?? 400) < 500 && VendorHttp.saysExhausted(text)) return "Exhausted"
-  if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status, text)
+  const status = error.status ?? error.httpStatus ?? httpStatus
+  if (status >= 400) return VendorHttp.reasonOf(status)
   return isServersFault(error.code) ? "Unavailable" : "Rejected"
 }
 

@@ -11,16 +11,15 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
-import type { Ask } from "./Chunks.ts"
+import { type Adapter, required } from "./Adapter.ts"
 import { checkedBy } from "./Moz.ts"
-import { vendor } from "./vendor.ts"
+import { Vendor } from "./Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 50
@@ -32,7 +31,7 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => {
+}): Layer.Layer<Vendor> => {
   const http = VendorHttp.make({
     provider: "moz-links-v2",
     url: options.url,
@@ -40,7 +39,7 @@ export const layer = (options: {
   })
   const checked = checkedBy(http.misfit)
 
-  const lookup: Ask = Effect.fnUntraced(function* (targets) {
+  const call: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const json = { targets: targets.map(({ page }) => page) }
     const response = yield* http.send({ url: `${options.url}/url_metrics`, json })
     const { results } = yield* http.decode(response, decodeBody, ["results"])
@@ -54,7 +53,7 @@ export const layer = (options: {
       const detail = `the result for ${targets[wrong]?.page} names the domain ${named[wrong]}`
       return yield* http.error("Malformed", detail)
     }
-    return results.map(checked)
+    return { outcomes: results.map(checked), rows: targets.length, cost: undefined }
   })
 
   const status = Effect.gen(function* () {
@@ -63,7 +62,23 @@ export const layer = (options: {
     return { index: index_id }
   })
 
-  return vendor({ name: "moz-links-v2", batchSize, lookup: http.watched(lookup), status })
+  return Layer.succeed(Vendor, {
+    name: "moz-links-v2",
+    batchSize,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: http.watched(call),
+    status,
+  })
+}
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.map(required(settings, "mozLinksV2Token"), (token) =>
+      layer({ url: settings.mozLinksV2Url, token }),
+    ),
+  price: "one row",
+  gives: ["spam_score"],
 }
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {

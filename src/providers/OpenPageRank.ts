@@ -10,17 +10,14 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type * as Layer from "effect/Layer"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { checkedFrom, type Outcome, type Past, providerFailed } from "../Metrics.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import { checkedFrom, type Outcome, providerFailed } from "../Metrics.ts"
 import type { Target } from "../Target.ts"
-import { HistoryWanted } from "../VendorHistory.ts"
-import { Bill } from "./Bill.ts"
-import type { Ask } from "./Chunks.ts"
-import { vendor } from "./vendor.ts"
+import { type Adapter, required } from "./Adapter.ts"
+import { Vendor } from "./Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 100
@@ -29,7 +26,7 @@ const batchSize = 100
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => {
+}): Layer.Layer<Vendor> => {
   const key = Redacted.value(options.key)
   const http = VendorHttp.make({
     provider: "open-page-rank",
@@ -41,10 +38,9 @@ export const layer = (options: {
   // The former service answers 403 to every key, and the new service refuses the former keys.
   const isFormer = /\/getPageRank\/?$/i.test(options.url) || !key.startsWith("opr_live_")
 
-  const lookup: Ask = Effect.fnUntraced(function* (targets) {
+  const call: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
-    const wanted = yield* HistoryWanted
-    const json = { domains, include_history: targets.some(({ page }) => wanted.has(page)) }
+    const json = { domains, include_history: false }
     const response = yield* http.send({ url: options.url, json })
     if (isFormer && (response.status === 401 || response.status === 403)) {
       return yield* http.error("Refused", `HTTP ${response.status}, ${moved}`, response)
@@ -55,27 +51,36 @@ export const layer = (options: {
       "results",
       "invalid",
     ])
-    ;(yield* Bill).addRows(domains.length)
     const [[misfit], values] = Arr.partitionMap(results, named)
     const items = new Map(values)
     const refused = new Set(invalid)
     const absent = misfit === undefined ? missing : unreadable(http.misfit(misfit))
-    return targets.map((target) => {
+    const outcomes = targets.map((target) => {
       const item = items.get(target.domain)
-      if (item !== undefined) {
-        const outcome = outcomeOf(target, item, as_of, http)
-        return wanted.has(target.page) ? withHistory(outcome, item) : outcome
-      }
+      if (item !== undefined) return outcomeOf(target, item, as_of, http)
       return refused.has(target.domain) ? notADomain : absent
     })
+    return { outcomes, rows: domains.length, cost: undefined }
   })
 
-  return vendor({
+  return Layer.succeed(Vendor, {
     name: "open-page-rank",
     batchSize,
-    hasHistory: true,
-    lookup: http.watched(lookup),
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: http.watched(call),
+    status: Effect.succeed({}),
   })
+}
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.map(required(settings, "openPageRankKey"), (key) =>
+      layer({ url: settings.openPageRankUrl, key }),
+    ),
+  price: "one domain of the quota",
+  gives: ["as_of"],
+  hasNoFreeCall: true,
 }
 
 const moved =
@@ -112,22 +117,6 @@ const metricsOf = (rank: number) => {
   return { domainAuthority: authority, pageAuthority: authority }
 }
 
-// Adds the vendor's monthly figures. Leaves out those of this index, those that the vendor
-// estimated to fill a gap, and those that cannot be read.
-const withHistory = (outcome: Outcome, item: unknown): Outcome => {
-  if (outcome._tag === "Failed") return outcome
-  const values = Arr.filterMap(
-    Either.match(decodeHistory(item), { onLeft: () => [], onRight: ({ history }) => history }),
-    (past) => Either.getRight(decodePast(past)),
-  )
-  const history = values.flatMap(({ date, estimated, open_page_rank }): ReadonlyArray<Past> =>
-    estimated === true || date === outcome.index
-      ? []
-      : [{ at: Date.parse(date), metrics: metricsOf(open_page_rank), index: date }],
-  )
-  return { ...outcome, history }
-}
-
 // Every figure of a domain that was not found is null.
 const rankOf = (item: unknown) =>
   Either.flatMap(decodeFound(item), ({ found }) =>
@@ -153,18 +142,3 @@ const decodeFound = TypeGuard.decoder(Schema.Struct({ found: Schema.Boolean }))
 const Rank = Schema.Number.pipe(Schema.between(0, 10))
 
 const decodeRank = TypeGuard.decoder(Schema.Struct({ open_page_rank: Rank }))
-
-const History = Schema.Struct({ history: Schema.Array(Schema.Unknown) })
-
-const decodeHistory = TypeGuard.decoder(History)
-
-const decodePast = TypeGuard.decoder(
-  Schema.Struct({
-    date: Schema.String.pipe(
-      Schema.pattern(/^\d{4}-\d\d-\d\d$/),
-      Schema.filter((date) => !Number.isNaN(Date.parse(date))),
-    ),
-    open_page_rank: Rank,
-    estimated: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  }),
-)

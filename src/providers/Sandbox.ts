@@ -9,30 +9,32 @@
  * - `no-spam-score.example.com` has no spam score
  * - `slow.example.com` answers after five seconds, or fails with PROVIDER_ERROR at the deadline
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Deadline from "../Deadline.ts"
 import { peekable } from "../Direct.ts"
 import { failed, type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export const layer: Layer.Layer<MetricsProvider> = Layer.sync(MetricsProvider, () =>
   MetricsProvider.of({
     name: "sandbox",
     known: peekable((targets) => Option.fromNullable(outcomesOf(targets)), nothingKnown),
-    lookup,
+    prospects: (targets) =>
+      Effect.succeed(targets.map((target) => (isSlow(target) ? "asked" : "known"))),
+    circuits: Effect.succeed([]),
+    lookup: Effect.fn("Sandbox.lookup")(function* (targets, { deadline }) {
+      const outcomes = outcomesOf(targets)
+      if (outcomes !== undefined) return outcomes
+      const remainingMs = Math.max(0, deadline - (yield* MonotonicClock.now))
+      yield* Effect.sleep(Math.min(slownessMs, remainingMs))
+      const isLate = remainingMs < slownessMs
+      return targets.map((target) => (isLate && isSlow(target) ? unanswered : outcomeOf(target)))
+    }),
   }),
 )
-
-const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
-  const outcomes = outcomesOf(targets)
-  if (outcomes !== undefined) return outcomes
-  const isLate = yield* waitFor(slownessMs)
-  return targets.map((target) => (isLate && isSlow(target) ? unanswered : outcomeOf(target)))
-})
 
 /**
  * Returns the outcomes in the order of the targets; undefined when any target is on
@@ -44,13 +46,6 @@ export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcom
 const slownessMs = 5000
 
 const isSlow = ({ host }: Target) => host === "slow.example.com"
-
-const waitFor = (ms: number) =>
-  Effect.gen(function* () {
-    const remaining = yield* Deadline.remainingMs
-    yield* Effect.sleep(Math.min(ms, Math.max(0, remaining)))
-    return remaining < ms
-  })
 
 const providerError = providerFailed("the sandbox simulates a failed lookup for this host name")
 const serverError = failed(

@@ -14,15 +14,15 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
-import { longestPauseMs } from "../Purchases.ts"
 import { misfit as misfitOf, missingField } from "../schema/misfit.ts"
 import * as Secrets from "../text/Secrets.ts"
 import { retryAfterMs } from "../time/retryAfter.ts"
 import { printable } from "../text/printable.ts"
 import * as AnswerChanges from "./AnswerChanges.ts"
-import { Bill } from "./Bill.ts"
-import type { Ask } from "./Chunks.ts"
 import * as Exchange from "./Exchange.ts"
+import type { Vendor } from "./Vendor.ts"
+
+export type Call = Vendor["Type"]["call"]
 
 export interface VendorRequest {
   readonly url: string
@@ -34,8 +34,6 @@ export interface VendorResponse {
   readonly status: number
   /** None when the body is not JSON, or is nested deeper than `maxDepth`. */
   readonly json: Option.Option<unknown>
-  /** The start of the body. */
-  readonly text: string
   readonly retryAfter: Option.Option<Duration.Duration>
 }
 
@@ -60,7 +58,7 @@ export interface VendorHttp {
   /** Says why a part of an answer cannot be read, safe to log, and notices a missing field. */
   readonly misfit: (issue: ParseResult.ParseIssue) => string
   /** Makes a lookup log afterwards what has changed in the vendor's answers. */
-  readonly watched: (ask: Ask) => Ask
+  readonly watched: (call: Call) => Call
   /**
    * Makes a ProviderError with the response's `retryAfter`, and with `detail` made safe to log by
    * `quote`.
@@ -73,28 +71,18 @@ export interface VendorHttp {
 }
 
 /**
- * Returns the reason of a ProviderError for an HTTP status and the vendor's text. Use it only when
- * the vendor's answer contains no error code that is more exact than the status.
+ * Returns the reason of a ProviderError for an HTTP status. Use it only when the vendor's answer
+ * contains no error code that is more exact. The vendor's words do not count, because they may
+ * quote a client's URL.
  */
-export const reasonOf = (status: number, text: string): ProviderError["reason"] => {
+export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 402) return "Exhausted"
-  if (status === 429) return contains(text, quotaWord) ? "Exhausted" : "Throttled"
-  if ((status === 401 || status === 403) && saysExhausted(text)) return "Exhausted"
   if (status === 408) return "Timeout"
+  if (status === 429) return "Throttled"
   if (status >= 500) return "Unavailable"
   if (status >= 400) return callerStatuses.has(status) ? "Refused" : "Rejected"
   return status >= 300 ? "Refused" : "Malformed"
 }
-
-/** True when a refusal with this text means that the quota or the balance is used up. */
-export const saysExhausted = (text: string): boolean =>
-  contains(text, quotaWord) || contains(text, /exhausted/i)
-
-const quotaWord = /quota|balance(?!r)|credit|payment|billing/i
-
-// Words with a dot inside are ignored: they may be a target that the vendor's text names.
-const contains = (text: string, word: RegExp): boolean =>
-  text.split(/[\s"<>]+/).some((part) => word.test(part) && !/\.[a-z]/i.test(part))
 
 /** The statuses with which a vendor refuses the caller, whatever the call is. */
 const callerStatuses = new Set([401, 403, 407])
@@ -123,16 +111,13 @@ export const make = (options: Options): VendorHttp => {
       detail: quote(detail),
       ...Option.match(response?.retryAfter ?? Option.none(), {
         onNone: () => ({}),
-        onSome: (retryAfter) => ({
-          // The circuit breaker limits how long an exhausted vendor is not asked.
-          retryAfter: reason === "Exhausted" ? retryAfter : Duration.min(retryAfter, longestPause),
-        }),
+        onSome: (retryAfter) => ({ retryAfter }),
       }),
     })
 
   const failureOf = (response: VendorResponse) => {
     const isBare429 = response.status === 429 && Option.isNone(response.retryAfter)
-    const usual = reasonOf(response.status, response.text)
+    const usual = reasonOf(response.status)
     const reason = isBare429 ? (options.reasonOf429 ?? usual) : usual
     return error(reason, explain(response), response)
   }
@@ -155,8 +140,8 @@ export const make = (options: Options): VendorHttp => {
     return Either.right(decoded.right)
   }
 
-  const watched: VendorHttp["watched"] = (ask) => (targets) =>
-    Effect.ensuring(ask(targets), changes.report)
+  const watched: VendorHttp["watched"] = (call) => (targets, context) =>
+    Effect.ensuring(call(targets, context), changes.report)
 
   return { send: makeSend(options, error), decode, error, quote, misfit, watched }
 }
@@ -173,6 +158,8 @@ const makeQuote = ({ secrets, url }: Options): VendorHttp["quote"] => {
 const makeSend = (options: Options, error: VendorHttp["error"]): VendorHttp["send"] => {
   const headers = {
     accept: "application/json",
+    // A compressed answer cannot be read.
+    "accept-encoding": "identity",
     // Some vendors refuse requests without a User-Agent.
     "user-agent": "authority-metrics",
     ...Record.map(options.secrets, (secret) => Redacted.value(secret)),
@@ -188,7 +175,7 @@ const makeSend = (options: Options, error: VendorHttp["error"]): VendorHttp["sen
       `${options.provider} ${method}`,
       { kind: "client", captureStackTrace: false, attributes },
       (span) =>
-        billed({ url, headers: body === undefined ? headers : postHeaders, body }).pipe(
+        Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }).pipe(
           Effect.catchTags({
             Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
             TooLarge: () => error("Malformed", tooLarge),
@@ -206,36 +193,13 @@ const makeSend = (options: Options, error: VendorHttp["error"]): VendorHttp["sen
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Secrets.basicOf(credentials)}`)
 
-/**
- * Notes on the bill whether the vendor may have billed a request. An answer shows what it billed,
- * unless it is a 502 or 504, which a proxy gives for the vendor.
- */
-const billed = (
-  request: Exchange.HttpRequest,
-): Effect.Effect<Exchange.HttpResponse, Exchange.Broken | Exchange.TooLarge> =>
-  Effect.flatMap(Bill, (bill) => {
-    bill.sent()
-    return Effect.tapBoth(Exchange.send({ ...request, onUnsent: () => bill.settled() }), {
-      onSuccess: ({ status }) =>
-        Effect.sync(() => {
-          if (status !== 502 && status !== 504) bill.settled()
-        }),
-      onFailure: (error) =>
-        Effect.sync(() => {
-          if (error._tag === "TooLarge" || error.isSent) return
-          if (neverSent.test(codeOf(error.cause))) bill.settled()
-        }),
-    })
-  })
-
-/** The codes of connections that were never made, unless the request was sent before. */
-const neverSent =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|ERR_TLS_\w+|ERR_SSL_\w+|ERR_INVALID_\w+|CERT_\w+|UNABLE_TO_\w+|\w*SELF_SIGNED\w*)$/
-
 const tooLarge = `the response is larger than ${Exchange.maxResponseBytes} bytes`
 
 /** Rejects deep nesting, because decoders are recursive and would overflow the stack. */
-const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(text))
+const parseJson = (text: string) =>
+  isDeep(text) ? Option.none() : decodeJson(text.replace(byteOrderMark, ""))
+
+const byteOrderMark = /^\ufeff/
 
 const decodeJson = Schema.decodeUnknownOption(Schema.parseJson())
 
@@ -272,15 +236,11 @@ const responseOf = ({
   Effect.map(Clock.currentTimeMillis, (now) => ({
     status,
     json: parseJson(body),
-    text: body.slice(0, maxReadLength),
     retryAfter: Option.map(
       Option.fromNullable(retryAfterMs(headers["retry-after"], now)),
       Duration.millis,
     ),
   }))
-
-// Upper limit for `Retry-After`. Otherwise, a wrong date could block the vendor for years.
-const longestPause = Duration.millis(longestPauseMs)
 
 const explain = ({ json, status }: VendorResponse): string => {
   const words = wordsOf(Option.getOrUndefined(json)) ?? (isRedirect(status) ? "a redirect" : "")

@@ -6,7 +6,9 @@
  * outcomes and options.
  */
 export {
+  allAsked,
   type Circuit,
+  type LookupContext,
   MetricsProvider,
   nothingKnown,
   ProviderError,
@@ -21,6 +23,6 @@ export {
   providerFailed,
 } from "../Metrics.ts"
 export { InvalidUrl, Target } from "../Target.ts"
-export { chain, decorated, type Options as DecoratorOptions } from "./Composed.ts"
+export { chain, decorated, type Options as DecoratorOptions, undecorated } from "./Composed.ts"
 export * as Fake from "./Fake.ts"
-export { vendor } from "./vendor.ts"
+export { Vendor, vendor } from "./Vendor.ts"

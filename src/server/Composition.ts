@@ -13,12 +13,10 @@ import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
-import * as ProviderReport from "../ProviderReport.ts"
 import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as UsageReport from "../UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
-import * as dailyReadings from "./dailyReadings.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
@@ -34,15 +32,13 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
     serverOf(settings).pipe(
       Layer.provide([
         sweeper.layer,
-        Layer.provide(dailyReadings.layer, ProviderReport.layer),
         useCase(settings),
-        FigureHistory.layer({ kept: settings.history }),
+        FigureHistory.layer({ kept: settings.history, cacheTtl: settings.cacheTtl }),
         UsageReport.layer,
       ]),
       Layer.provideMerge(CachedApiKeys.layer),
       Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
       Layer.provide(Layer.succeed(ReconnectLimit, reconnectLimit(settings))),
-      Layer.provide(Layer.succeed(ProviderReport.CallTimeout, settings.providerTimeout)),
     ),
   ).pipe(Layer.unwrapEffect)
 

@@ -10,6 +10,7 @@ import type { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { type CannotListen, Listener } from "../http/NodeServer.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Composition from "./Composition.ts"
@@ -34,7 +35,7 @@ type Source<E> =
        * A vendor without decorators. The service adds cache, queue, timeout, retries and circuit
        * breaker, as the settings say.
        */
-      readonly vendor: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
+      readonly vendor: Layer.Layer<Vendor, E, Settings.Settings | Stores>
       readonly provider?: undefined
     }
   | {

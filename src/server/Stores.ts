@@ -3,7 +3,6 @@
  * and in memory. An adapter is imported when its layer is built, so `--help` loads none, and a
  * program with SQLite does not load the PostgreSQL adapter.
  */
-import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,15 +14,14 @@ import type { AuditLog } from "../AuditLog.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
-import type { Purchases } from "../Purchases.ts"
+import type { Costs } from "../providers/Costs.ts"
 import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 import type { Content } from "../sql/Presence.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /** All stores of the service. */
-export type Stores =
-  Accounts | ApiKeys | AuditLog | CreditLedger | Health | MetricsCache | Purchases
+export type Stores = Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache
 
 // The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
 // disk can still settle its hold. The holds of a dead process are usually released earlier.
@@ -58,18 +56,18 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mer
     imported(() => import("../memory/ApiKeys.ts")),
     imported(() => import("../memory/Accounts.ts")),
   ),
+  imported(() => import("../memory/Costs.ts")),
   importedLedger(() => import("../memory/CreditLedger.ts")),
   imported(() => import("../memory/Health.ts")),
   imported(() => import("../memory/MetricsCache.ts")),
-  imported(() => import("../memory/Purchases.ts")),
 ).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
 
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
 const auditLog = imported(() => import("../sql/AuditLog.ts"))
+const costs = imported(() => import("../providers/SqlCosts.ts"))
 const health = imported(() => import("../sql/Health.ts"))
 const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
-const purchases = imported(() => import("../sql/Purchases.ts"))
 const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
 
 /**
@@ -172,14 +170,6 @@ const beating = Layer.provideMerge(
   database,
 )
 
-/** The database. On SQLite, the stores that get this layer share commits. */
-const sharing = Layer.provideMerge(
-  Effect.map(Settings.Settings, (settings): Layer.Layer<never, never, SqlClient.SqlClient> =>
-    isSqlite(settings) ? imported(() => import("../sql/SharedCommits.ts")) : Layer.empty,
-  ).pipe(Layer.unwrapEffect),
-  beating,
-)
-
 /**
  * Each store of a service in the database that the settings name, which is created when it does not
  * exist. The stores of one service share its connections.
@@ -188,10 +178,10 @@ export const inDatabase = {
   accounts: Layer.provide(accounts, database),
   apiKeys: Layer.provide(apiKeys, database),
   auditLog: Layer.provide(auditLog, database),
-  creditLedger: Layer.provide(creditLedger, sharing),
+  costs: Layer.provide(costs, database),
+  creditLedger: Layer.provide(creditLedger, beating),
   health: Layer.provide(health, beating),
   metricsCache: Layer.provide(metricsCache, database),
-  purchases: Layer.provide(purchases, sharing),
 }
 
 /**
@@ -203,10 +193,10 @@ export const allInDatabase = Layer.mergeAll(
   inDatabase.accounts,
   inDatabase.apiKeys,
   inDatabase.auditLog,
+  inDatabase.costs,
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
-  inDatabase.purchases,
   Layer.provide(
     imported(() => import("./dailyHeads.ts")),
     database,
@@ -218,10 +208,10 @@ const ofVerbs = Layer.mergeAll(
   accounts,
   apiKeys,
   auditLog,
+  costs,
   creditLedger,
   health,
   metricsCache,
-  purchases,
   rankings,
 )
 
@@ -240,8 +230,8 @@ export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
 
 /**
- * The purchases in a database that exists and has this program's schema.
+ * What calls cost, in a database that exists and has this program's schema.
  *
  * @internal
  */
-export const purchasesForVerbs = Layer.provide(purchases, existing)
+export const costsForVerbs = Layer.provide(costs, existing)

@@ -1,18 +1,18 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Vendor } from "../providers/Vendor.ts"
 import * as Composed from "../providers/Composed.ts"
 import * as Settings from "../Settings.ts"
-import { purchaseOptions } from "./purchaseOptions.ts"
+import { costOptions } from "./costOptions.ts"
 
 /** Puts cache, queue, timeout, retries and circuit breaker around a vendor, as the settings say. */
-export const decorated = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
+export const decorated = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
   Effect.map(Settings.Settings, (settings) =>
     Composed.decorated(vendor, {
       timeout: settings.providerTimeout,
       concurrency: settings.providerConcurrency,
       unknownTtl: settings.cacheUnknownTtl,
-      purchases: (provider) => purchaseOptions(settings, provider),
+      costs: (provider) => costOptions(settings, provider),
       cache: {
         ttl: settings.cacheTtl,
         capacity: settings.cacheCapacity,

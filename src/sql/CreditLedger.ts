@@ -23,14 +23,13 @@ import type { Charge, Hold, HoldExpired } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
 import * as Failure from "./Failure.ts"
-import type * as GroupCommit from "./GroupCommit.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as HoldExpiry from "./HoldExpiry.ts"
 import * as LedgerCommit from "./LedgerCommit.ts"
 import { makeQueries, type Queries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
 import { makeRetryAfterDisconnection, type RetryAfterDisconnection } from "./retry.ts"
-import * as SharedCommits from "./SharedCommits.ts"
 
 export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
   /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
@@ -71,8 +70,7 @@ const make = (options: Options) =>
     const clock = yield* Effect.clock
     const retried = yield* makeRetryAfterDisconnection
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
-    const queue = yield* SharedCommits.queueOf(
-      sql,
+    const queue = yield* GroupCommit.make(
       LedgerCommit.make(sql, queries, heartbeat, { ...options, leaseMs }),
     )
 

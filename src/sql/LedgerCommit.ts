@@ -19,9 +19,9 @@ import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { type Grant, makeLines } from "./auditLines.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
-import type * as SharedCommits from "./SharedCommits.ts"
 
 /** One change to one account's books. */
 export interface Command {
@@ -111,22 +111,20 @@ export const make = (
     former.isUndecided = answersAreLost
   })
 
-  return (commands: ReadonlyArray<Command>): SharedCommits.Part => {
-    const former: Former = { isUndecided: false }
-    return {
-      statements: attempt(commands, former),
-      ending: (commit) =>
-        commit.pipe(
-          Effect.catchAllDefect((defect) =>
-            former.isUndecided && defect instanceof StoreFailure
-              ? dieUndecided(defect)
-              : Effect.die(defect),
-          ),
-          measured(commands.length),
-          Effect.zipRight(Effect.suspend(() => noteCommit(former.written, heartbeat))),
+  return (commands: ReadonlyArray<Command>) =>
+    Effect.suspend(() => {
+      const former: Former = { isUndecided: false }
+      return attempt(commands, former).pipe(
+        GroupCommit.inTransaction(sql),
+        Effect.catchAllDefect((defect) =>
+          former.isUndecided && defect instanceof StoreFailure
+            ? dieUndecided(defect)
+            : Effect.die(defect),
         ),
-    }
-  }
+        measured(commands.length),
+        Effect.zipRight(Effect.suspend(() => noteCommit(former.written, heartbeat))),
+      )
+    })
 }
 
 /** Applies the commands to the books. Returns the lines that the audit log gets for them. */

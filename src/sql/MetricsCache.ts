@@ -5,10 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
-import { metricsOf, type Past, Score } from "../Metrics.ts"
+import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts"
 import * as BulkRows from "./bulkRows.ts"
-import * as ClaimRows from "./claims.ts"
 import * as Failure from "./Failure.ts"
 import { pageKey, pageKeys } from "./pageKey.ts"
 import { pageSize, sweep } from "./paging.ts"
@@ -27,10 +26,6 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
     const { deleteFigures, deleteObservations, find, findObservations } = queriesOf(sql)
     const insertFigures = BulkRows.inserter(sql, figuresTable)
-    const insertPast = BulkRows.inserter(sql, pastTable)
-    const rows = yield* ClaimRows.make
-    const committed = <A, E>(effect: Effect.Effect<A, E>) =>
-      sql.withTransaction(effect).pipe(retried, Failure.orDie)
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
@@ -44,20 +39,12 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
         )
       }),
 
-      put: Effect.fn("MetricsCache.put")((unsorted) => {
-        const figures = Arr.sort(unsorted, byPage)
+      put: Effect.fn("MetricsCache.put")((figures) =>
         // On SQLite, a statement outside a transaction would not wait for the write lock.
-        return committed(
-          Effect.all(
-            [
-              insertFigures(figures),
-              insertPast(figures.flatMap(pastsOf)),
-              rows === undefined ? Effect.void : rows.end(figures),
-            ],
-            { discard: true },
-          ),
-        )
-      }),
+        sql
+          .withTransaction(insertFigures(Arr.sort(figures, byPage)))
+          .pipe(retried, Failure.orDie, Effect.asVoid),
+      ),
 
       observations: Effect.fn("MetricsCache.observations")((page, range) =>
         findObservations({ keys: pageKeys(page), ...range }).pipe(
@@ -68,22 +55,8 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
 
       sweep: Effect.fn("MetricsCache.sweep")((until) =>
-        Effect.all(
-          [
-            sweep(sql, deleteFigures(until)),
-            sweep(sql, deleteObservations(until)),
-            rows === undefined ? Effect.void : Failure.orDie(sql.withTransaction(rows.sweep)),
-          ],
-          { discard: true },
-        ),
+        Effect.zipRight(sweep(sql, deleteFigures(until)), sweep(sql, deleteObservations(until))),
       ),
-
-      claims: rows && {
-        take: Effect.fn("MetricsCache.claims.take")((...claim) => committed(rows.take(...claim))),
-        release: Effect.fn("MetricsCache.claims.release")((provider, pages) =>
-          Effect.asVoid(committed(rows.end(pages.map((page) => ({ provider, page }))))),
-        ),
-      },
     })
   }),
 )
@@ -108,11 +81,13 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
     Request: Schema.Struct({
       keys: Schema.Array(Schema.String),
       since: Schema.Number,
+      until: Schema.Number,
       limit: Schema.Int,
     }),
     Result: ObservationRow,
-    // The key of `figures` begins with the provider, so this finds the providers one by one.
-    execute: ({ keys, limit, since }) => sql`
+    // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
+    // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
+    execute: ({ keys, limit, since, until }) => sql`
       WITH RECURSIVE providers (name) AS (
         SELECT MIN(provider) FROM figures
         UNION ALL
@@ -120,14 +95,16 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
         FROM providers WHERE name IS NOT NULL
       )
       SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
-        vendor_index, domain_authority, page_authority, spam_score, 0 AS of_vendor
+        vendor_index, domain_authority, page_authority, spam_score
       FROM providers JOIN figures ON provider = name
       WHERE page IN ${sql.in(keys)} AND fetched_at > ${since}
+        AND COALESCE(since, fetched_at) <= ${until}
       UNION ALL
       SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
-        page_authority, spam_score, of_vendor
+        page_authority, spam_score
       FROM observations
-      WHERE page IN ${sql.in(keys)} AND stored_at > ${since}
+      WHERE page IN ${sql.in(keys)} AND stored_at > ${since} AND fetched_at <= ${until}
+        AND of_vendor = 0
       ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
   }),
 
@@ -197,32 +174,6 @@ const figuresTable: BulkRows.Table<Figures> = {
   },
 }
 
-interface PastRow extends Past {
-  readonly page: string
-  readonly provider: string
-  readonly storedAt: number
-}
-
-const pastsOf = ({ fetchedAt, history = [], page, provider }: Figures) =>
-  history.map((past): PastRow => ({ ...past, page, provider, storedAt: fetchedAt }))
-
-const pastTable: BulkRows.Table<PastRow> = {
-  name: "observations",
-  key: ["page", "provider", "fetched_at"],
-  columns: {
-    page: ["TEXT", ({ page }) => pageKey(page)],
-    provider: ["TEXT", ({ provider }) => provider],
-    fetched_at: ["BIGINT", ({ at }) => at],
-    last_fetched_at: ["BIGINT", ({ at }) => at],
-    vendor_index: ["TEXT", ({ index }) => index],
-    domain_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.domainAuthority],
-    page_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.pageAuthority],
-    spam_score: ["DOUBLE PRECISION", ({ metrics }) => metrics.spamScore ?? null],
-    of_vendor: ["BIGINT", () => 1],
-    stored_at: ["BIGINT", ({ storedAt }) => storedAt],
-  },
-}
-
 const ObservationRow = Schema.Struct({
   provider: Schema.String,
   fetchedAt: Schema.Int,
@@ -231,7 +182,6 @@ const ObservationRow = Schema.Struct({
   domainAuthority: Score,
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
-  ofVendor: Schema.Int,
 })
 
 const toObservation = (row: typeof ObservationRow.Type): Observation => ({
@@ -240,5 +190,4 @@ const toObservation = (row: typeof ObservationRow.Type): Observation => ({
   fetchedAt: row.fetchedAt,
   lastFetchedAt: row.lastFetchedAt,
   index: row.vendorIndex ?? undefined,
-  ofVendor: row.ofVendor === 1,
 })

@@ -405,6 +405,28 @@ const claims = Effect.gen(function* () {
     ) ${clustered}`
 })
 
+const costs = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql.onDialectOrElse({
+    sqlite: () =>
+      Effect.all([
+        sql`ALTER TABLE purchase_days RENAME TO costs`,
+        sql`ALTER TABLE costs DROP COLUMN targets`,
+        sql`ALTER TABLE costs DROP COLUMN unknown_targets`,
+      ]),
+    orElse: () =>
+      Effect.all([
+        sql`ALTER TABLE IF EXISTS purchase_days RENAME TO costs`,
+        sql`ALTER TABLE costs DROP COLUMN IF EXISTS targets`,
+        sql`ALTER TABLE costs DROP COLUMN IF EXISTS unknown_targets`,
+      ]),
+  })
+  yield* addColumn(sql, "costs", "failed BIGINT NOT NULL DEFAULT 0")
+  for (const table of ["purchases", "vendor_readings", "vendors", "claims"]) {
+    yield* sql`DROP TABLE IF EXISTS ${sql.literal(table)}`
+  }
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -421,6 +443,7 @@ const migrations = {
   "13_purchases": purchases,
   "15_vendor_readings": vendorReadings,
   "16_claims": claims,
+  "17_costs": costs,
 }
 
 /** The step of each migration, in the order of their numbers. */

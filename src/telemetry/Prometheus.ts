@@ -54,7 +54,7 @@ const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
   ),
 )
 
-const circuitGauges = Effect.map(MetricsProvider, ({ circuits = Effect.succeed([]) }) =>
+const circuitGauges = Effect.map(MetricsProvider, ({ circuits }) =>
   Effect.map(circuits, (all) =>
     all.length === 0
       ? ""

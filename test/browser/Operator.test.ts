@@ -6,33 +6,45 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
 import { AccountName } from "../../src/Account.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { Costs } from "../../src/providers/Costs.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
-import { Purchases } from "../../src/Purchases.ts"
 import { isMissing, keyboardOf, visit } from "../support/Browser.ts"
 import { timeout } from "../support/ConsolePage.ts"
 import { batchPath, start } from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** Two calls: one was answered, and one is without an answer. */
-const bought = Layer.tap(MemoryPurchases.layer, (context) =>
-  Effect.gen(function* () {
-    const { close, open } = Context.get(context, Purchases)
-    const first = yield* open({ provider: "moz", targets: 1200 })
-    yield* close(first, { state: "answered", rows: 1200, cost: 12_500_000, isReported: true })
-    yield* open({ provider: "moz", targets: 30 })
-  }).pipe(Effect.orDie),
+/** Three calls: one was answered, one failed, and one is without an answer. */
+const bought = Layer.tap(MemoryCosts.layer, (context) =>
+  Context.get(context, Costs).add([
+    {
+      provider: "moz",
+      day: Math.floor(Date.now() / 86_400_000),
+      calls: 3,
+      rows: 1200,
+      cost: 12_500_000,
+      failed: 1,
+      unanswered: 1,
+    },
+  ]),
 )
 
-/** A vendor that counts 100 rows more at each question. */
+/** A vendor that counts rows. */
 const counting = Layer.map(Sandbox.layer, (context) => {
-  let left = 10_000
-  const status = Effect.sync(() => ({
-    quota: { unit: "rows", allotted: 10_000, left: (left -= 100), resetsAt: null },
-  }))
-  const circuits = Effect.succeed([{ provider: "moz", openReason: undefined, status }])
+  const circuits = Effect.succeed([
+    {
+      provider: "moz",
+      openReason: undefined,
+      isExhausted: false,
+      isPaused: false,
+      calls: { inFlight: 0, limit: 16, latencyMs: null, errors: [] },
+      status: Effect.succeed({
+        quota: { unit: "rows", allotted: 10_000, left: 8770, resetsAt: null },
+      }),
+    },
+  ])
   return Context.make(MetricsProvider, { ...Context.get(context, MetricsProvider), circuits })
 })
 
@@ -481,27 +493,21 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
     "an operator sees what was bought and sold by day, and compares it with the vendor's own count",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* start({ adminToken, purchases: bought, provider: counting })
+        const { url } = yield* start({ adminToken, costs: bought, provider: counting })
         const { act, examine } = yield* visit(url, "/console#operator")
         yield* act((page) => signIn(page, adminToken))
         const textOf = (name: string) =>
           act((page) => page.getByRole("group", { name }).innerText())
-        const days = yield* textOf("Purchases by UTC day, newest first")
-        assert.match(days, /moz\s+2\s+1,200\s+12.5\s+1\s+0\s+0$/m)
-        const compare = act((page) =>
-          page.getByRole("button", { name: "Compare with vendors" }).click(),
-        )
-        yield* compare
-        yield* act((page) => page.getByText("moz: this is the first reading").waitFor())
-        yield* compare
-        yield* act((page) => page.getByText("differs").waitFor())
-        const comparisons = yield* textOf("Comparisons, newest first")
-        // The page has also asked for the state of the provider in between.
-        assert.match(comparisons, /moz\s*differs\s+rows\s+200\s+0\s+30\s+170$/m)
-        yield* examine("purchases")
+        const days = yield* textOf("Costs by UTC day, newest first")
+        assert.match(days, /moz\s+3\s+1,200\s+12.5\s+1\s+1\s*$/m)
+        yield* act((page) => page.getByRole("button", { name: "Compare with vendors" }).click())
+        yield* act((page) => page.getByText("Beside the vendors' own counts").waitFor())
+        const counts = yield* textOf("This month, and what the vendors count")
+        assert.match(counts, /moz\s+1,200\s+12.5\s+1\s+1,230\s+8,770\s+rows\s*$/m)
+        yield* examine("costs")
         yield* act((page) => page.setViewportSize({ width: 390, height: 800 }))
         assert.isAtMost(yield* act(widthOf), 390)
-        yield* examine("purchases on a phone")
+        yield* examine("costs on a phone")
       }),
     timeout,
   )

@@ -210,7 +210,7 @@ for (const former of [{ url: "/api/v1.0/getPageRank" }, { key: "a-former-key" }]
   )
 }
 
-it.scopedLive("with --live, the call is a purchase when there is a database", () =>
+it.scopedLive("with --live, the call is counted when there is a database", () =>
   Effect.gen(function* () {
     const { settings } = yield* moz
     const cwd = yield* temporaryFolder
@@ -219,7 +219,7 @@ it.scopedLive("with --live, the call is a purchase when there is a database", ()
     assert.strictEqual(code, 0)
     const { stdout } = yield* verb(cwd, ["provider", "report", "--json"], settings)
     const [row] = JSON.parse(stdout).rows
-    assert.deepInclude(row, { provider: "moz", calls: 1, targets: 1, rowsBought: 1, unknown: 0 })
+    assert.deepInclude(row, { provider: "moz", calls: 1, rows: 1, failed: 0, unanswered: 0 })
     const bounded = { ...settings, AUTHORITY_MOZ_CEILING: "1/month" }
     const refused = yield* verb(cwd, ["provider", "status", "--live"], bounded)
     assert.match(refused.stdout, /the ceiling AUTHORITY_MOZ_CEILING .* is reached; raise the ceil/)
@@ -244,7 +244,7 @@ describe("the status of several providers", () => {
         }
         assert.strictEqual(code, 1)
         assert.match(stderr, /these providers cannot serve: dataforseo, dataset; /)
-        assert.lengthOf(vendor.calls, 2)
+        assert.lengthOf(vendor.calls, 1)
         const sandbox = yield* status({ AUTHORITY_PROVIDER: "sandbox" })
         assert.match(sandbox.stdout, /^warning {2}sandbox: its figures are synthetic/)
       }),

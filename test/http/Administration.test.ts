@@ -6,8 +6,9 @@ import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
+import { Costs, nothing } from "../../src/providers/Costs.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { forAll } from "../support/properties.ts"
@@ -195,13 +196,16 @@ describe("the administration", () => {
                 provider: "moz",
                 openReason: "its quota is used up",
                 isExhausted: true,
+                isPaused: false,
                 calls: { inFlight: 2, limit: 8, latencyMs: 120.5, errors: [error] },
                 status: Effect.succeed({ quota, index: "2026-11-01" }),
               },
               {
                 provider: "dataforseo",
                 openReason: undefined,
+                isExhausted: false,
                 isPaused: true,
+                calls: { inFlight: 0, limit: 8, latencyMs: null, errors: [] },
                 status: new ProviderError({
                   provider: "dataforseo",
                   reason: "Refused",
@@ -229,7 +233,7 @@ describe("the administration", () => {
           provider: "dataforseo",
           circuit: "closed",
           reason: "the provider asked for a pause",
-          callsInFlight: null,
+          callsInFlight: 0,
           quota: null,
         },
       ])
@@ -238,23 +242,27 @@ describe("the administration", () => {
   )
 
   it.scopedLive(
-    "the report of the purchases has what was sold, also where nothing was bought",
+    "the report of the providers has what calls cost and what was sold, and asks the vendors on demand",
     () =>
       Effect.gen(function* () {
-        const { ask, check } = yield* start({ purchases: MemoryPurchases.layer })
+        const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000, unanswered: 1 }
+        const costs = Layer.tap(MemoryCosts.layer, (context) =>
+          Context.get(context, Costs).add([{ ...cost, provider: "moz", day: 20_000 }]),
+        )
+        const { ask, check } = yield* start({ costs })
         yield* check(["a.com", "b.com"])
         const { body } = yield* ask("/v1/provider/report")
-        assert.deepStrictEqual(body.data.reconciliations, [])
-        assert.lengthOf(body.data.rows, 1)
-        assert.deepInclude(body.data.rows[0], { provider: null, calls: null, creditsCharged: 2 })
-        const none = yield* ask("/v1/provider/report?until=2026-01-01")
-        assert.deepStrictEqual(none.body.data, { rows: [], reconciliations: [] })
-        const wrong = yield* ask("/v1/provider/report?since=yesterday&limit=0")
+        const [bought, { day, ...sold }] = body.data.rows
+        assert.deepStrictEqual(bought, { ...cost, provider: "moz", day: "2024-10-04", cost: 0.08 })
+        assert.deepStrictEqual(sold, { provider: null, answeredFromCache: 0, creditsCharged: 2 })
+        const none = yield* ask("/v1/provider/report?until=2024-01-01")
+        assert.deepStrictEqual(none.body.data, { rows: [] })
+        const wrong = yield* ask("/v1/provider/report?since=yesterday&limit=0&reconcile=yes")
         assert.strictEqual(wrong.status, 400)
-        assert.lengthOf(wrong.body.error.issues, 2)
-        const compared = yield* ask("/v1/provider/reconcile", { method: "POST" })
-        assert.deepStrictEqual(compared.body, { success: true, data: { readings: [] } })
-        assert.strictEqual((yield* ask("/v1/provider/reconcile")).status, 405)
+        assert.lengthOf(wrong.body.error.issues, 3)
+        const counted = yield* ask(`/v1/provider/report?since=${day}&limit=1&reconcile=true`)
+        assert.deepStrictEqual(counted.body.data.counts, [])
+        assert.strictEqual((yield* ask("/v1/provider/reconcile", { method: "POST" })).status, 404)
       }),
   )
 

@@ -4,21 +4,21 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import type { Vendor } from "../../src/providers/Vendor.ts"
 import { start } from "../support/TestServer.ts"
 
-const bought = ({ layer }: { readonly layer: Layer.Layer<MetricsProvider> }) =>
+const bought = ({ layer }: { readonly layer: Layer.Layer<Vendor> }) =>
   Composed.decorated(layer, {
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 
 describe("a chain of two vendors", () => {
   it.scopedLive("an exhausted vendor fails no URL, and is asked again when its period ends", () =>

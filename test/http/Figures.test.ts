@@ -8,12 +8,13 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import * as Composed from "../../src/providers/Composed.ts"
+import { vendor } from "../../src/providers/Vendor.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
-import { figures, type Lookup, make } from "../support/ScriptedProvider.ts"
+import { figures, type Lookup } from "../support/ScriptedProvider.ts"
 import { ofRun, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { start } from "../support/TestServer.ts"
@@ -70,8 +71,16 @@ for (const [name, database] of ofRun(databases)) {
           cache,
         )
       }
-      const vendor = make(scripted)
-      const provider = Composed.decorated(vendor.layer, {
+      const calls: Array<ReadonlyArray<string>> = []
+      const scriptedVendor = vendor({
+        name: "scripted",
+        lookup: (targets) =>
+          Effect.suspend(() => {
+            calls.push(targets.map(({ page }) => page))
+            return scripted(targets)
+          }),
+      })
+      const provider = Composed.decorated(scriptedVendor, {
         timeout: "1 second",
         concurrency: 1,
         cache: {
@@ -80,12 +89,12 @@ for (const [name, database] of ofRun(databases)) {
           history: Duration.days(730),
           capacity: 100,
         },
-      }).pipe(Layer.provide([cache, MemoryPurchases.layer]))
+      }).pipe(Layer.provide([cache, MemoryCosts.layer]))
       const server = yield* start({ stores, provider, figures: cache, price: 2 })
       const { key, url: baseUrl } = server
       const effectClient = yield* EffectClient.make({ baseUrl, apiKey: Redacted.make(key) })
       const client = AuthorityMetrics({ baseUrl, apiKey: key })
-      return { ...server, calls: vendor.calls, client, effectClient, databaseUrl }
+      return { ...server, calls, client, effectClient, databaseUrl }
     })
 
   describe(`figures in ${name}`, () => {
@@ -174,44 +183,49 @@ for (const [name, database] of ofRun(databases)) {
       }),
     )
 
-    it.scopedLive("the history has what was bought, and nothing while it is off", () =>
-      Effect.gen(function* () {
-        const { client, databaseUrl, effectClient } = yield* running(
-          stored("example.com/", hoursAgo(48), 39),
-          stored("example.com/", hoursAgo(24)),
-          stored("example.com/", hoursAgo(2)),
-        )
-        yield* effectClient.check(["example.com"])
-        const history = Effect.promise(() => client.history("http://Example.com"))
-        yield* eventually(
-          "the purchase is stored",
-          Effect.map(history, ({ observations }) => observations.length === 3),
-        )
-        const { observations, target } = yield* history
-        assert.strictEqual(target, "example.com/")
-        assert.deepStrictEqual(
-          observations.map(({ domainAuthority, index }) => [domainAuthority, index]),
-          [
-            [figures.domainAuthority, "2026-11-01"],
+    it.scopedLive(
+      "the history has what was bought a lifetime ago, and nothing while it is off",
+      () =>
+        Effect.gen(function* () {
+          const { client, databaseUrl, effectClient } = yield* running(
+            stored("example.com/", hoursAgo(48), 39),
+            stored("example.com/", hoursAgo(24)),
+            stored("example.com/", hoursAgo(2)),
+          )
+          yield* effectClient.check(["example.com"])
+          const cwd = yield* temporaryFolder
+          const settings = { AUTHORITY_DATABASE_URL: databaseUrl }
+          const printed = (more: Readonly<Record<string, string>> = {}) =>
+            Effect.map(
+              verb(cwd, ["history", "example.com", "--json"], { ...settings, ...more }),
+              ({ stdout }) => JSON.parse(stdout).observations,
+            )
+          yield* eventually(
+            "the purchase is stored",
+            Effect.map(printed(), (all) => all.length === 3),
+          )
+          const [fresh, ...old] = yield* printed()
+          assert.deepInclude(fresh, { ...figures, index: "2026-11-01" })
+
+          // Fresh figures cost a credit, so the clients' history does not have them.
+          const { observations, target } = yield* Effect.promise(() =>
+            client.history("http://Example.com"),
+          )
+          assert.strictEqual(target, "example.com/")
+          assert.deepStrictEqual(observations, old)
+          const values = observations.map(({ domainAuthority, index }) => [domainAuthority, index])
+          assert.deepStrictEqual(values, [
             [40, null],
             [39, null],
-          ],
-        )
-        const [, extended] = observations
-        const heldMs =
-          Date.parse(extended?.lastFetchedAt ?? "") - Date.parse(extended?.fetchedAt ?? "")
-        assert.closeTo(heldMs, 22 * 3_600_000, 60_000)
-        const { observations: latest } = yield* effectClient.history("example.com", { limit: 1 })
-        assert.deepStrictEqual(latest, observations.slice(0, 1))
-
-        const cwd = yield* temporaryFolder
-        const settings = { AUTHORITY_DATABASE_URL: databaseUrl }
-        const args = ["history", "example.com", "--json"]
-        const printed = yield* verb(cwd, args, settings)
-        assert.deepStrictEqual(JSON.parse(printed.stdout).observations, observations)
-        const off = yield* verb(cwd, args, { ...settings, AUTHORITY_HISTORY: "0s" })
-        assert.deepStrictEqual(JSON.parse(off.stdout).observations, [])
-      }),
+          ])
+          const [extended] = observations
+          const heldMs =
+            Date.parse(extended?.lastFetchedAt ?? "") - Date.parse(extended?.fetchedAt ?? "")
+          assert.closeTo(heldMs, 22 * 3_600_000, 60_000)
+          const { observations: latest } = yield* effectClient.history("example.com", { limit: 1 })
+          assert.deepStrictEqual(latest, observations.slice(0, 1))
+          assert.deepStrictEqual(yield* printed({ AUTHORITY_HISTORY: "0s" }), [])
+        }),
     )
   })
 }

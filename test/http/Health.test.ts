@@ -3,15 +3,18 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { AccountName } from "../../src/Account.ts"
 import { Health } from "../../src/Health.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { start } from "../support/TestServer.ts"
+import { batch, start } from "../support/TestServer.ts"
 
 const ready = { path: "/health/ready" }
 
@@ -20,7 +23,7 @@ const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 
 const tell = (health: Health["Type"]["stores"]) =>
   Effect.gen(function* () {
@@ -62,7 +65,12 @@ describe("/health/ready", () => {
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
-        const { books, check, log, send } = yield* start({ provider: bought(moz) })
+        const { accounts, books, check, keys, ledger, log, send } = yield* start({
+          provider: bought(moz),
+        })
+        const { id: account } = yield* accounts.create(AccountName.make("globex"))
+        yield* ledger.grant(account, Credits.make(100), null)
+        const other = Redacted.value((yield* keys.issue({ account })).key)
         const circuits = Effect.map(send(ready), ({ status, text }) => {
           assert.strictEqual(status, 200)
           return JSON.parse(text).parts.circuits
@@ -71,8 +79,10 @@ describe("/health/ready", () => {
         assert.deepStrictEqual(yield* circuits, { moz: "closed" })
 
         moz.always(FakeVendor.answer(403, "no"))
-        for (let i = 0; i < 5; i++) yield* check([`host-${i}.example.com`])
-        assert.deepStrictEqual(yield* circuits, { moz: "open: 5 calls in a row have failed" })
+        for (let i = 0; i < 14; i++) yield* check([`host-${i}.example.com`])
+        assert.deepStrictEqual(yield* circuits, { moz: "closed" })
+        yield* send(batch(other, JSON.stringify({ urls: ["host.example.com"] })))
+        assert.deepStrictEqual(yield* circuits, { moz: "open: 15 calls in a row have failed" })
         const calls = moz.calls.length
         const { status, text } = yield* check(["known.example.com", "other.example.com"])
         assert.strictEqual(status, 200)

@@ -4,11 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
-import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
-import { historyPath } from "../../src/contract/Wire.ts"
+import { AuthorityMetrics, type Observation } from "../../src/client/PromiseClient.ts"
+import { adminPaths, historyPath } from "../../src/contract/Wire.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import { start } from "../support/TestServer.ts"
+
+const adminToken = "a-token-for-the-tests-of-32-chars"
 
 /** A server whose store has these figures, put one after the other. */
 const running = (...all: ReadonlyArray<Figures>) =>
@@ -17,7 +19,7 @@ const running = (...all: ReadonlyArray<Figures>) =>
       MetricsCache,
       Effect.tap(MetricsCache, (cache) => Effect.forEach(all, (one) => cache.put([one]))),
     ).pipe(Layer.provide(MemoryMetricsCache.layer))
-    const server = yield* start({ figures })
+    const server = yield* start({ figures, adminToken })
     const ask = (query: string, key = server.key) =>
       Effect.map(
         server.send({ path: `${historyPath}${query}`, headers: { "x-api-key": key } }),
@@ -29,7 +31,7 @@ const running = (...all: ReadonlyArray<Figures>) =>
 const days = (n: number) => Date.now() - n * 86_400_000
 const iso = (ms: number) => new Date(ms).toISOString()
 
-const times = { old: days(740), first: days(50), last: days(20), latest: days(1) }
+const times = { old: days(740), first: days(50), last: days(20), latest: days(2), fresh: days(0.5) }
 
 const bought = (fetchedAt: number, more: Partial<Figures> = {}): Figures => ({
   provider: "moz",
@@ -48,8 +50,8 @@ const all = [
   bought(times.latest, {
     metrics: { domainAuthority: 41, pageAuthority: 30.5 },
     index: "2026-11-01",
-    history: [{ at: 1, metrics: { domainAuthority: 9, pageAuthority: 9 }, index: "1970-01-01" }],
   }),
+  bought(times.fresh, { provider: "dataforseo" }),
 ]
 
 const observations = [
@@ -70,15 +72,6 @@ const observations = [
     pageAuthority: 30.5,
     spamScore: 1,
   },
-  {
-    fetchedAt: iso(1),
-    lastFetchedAt: iso(1),
-    provider: "moz",
-    index: "1970-01-01",
-    domainAuthority: 9,
-    pageAuthority: 9,
-    ofVendor: true as const,
-  },
 ]
 
 const url = "HTTPS://Example.com/#top"
@@ -97,6 +90,38 @@ describe("the history", () => {
         const { body: none } = yield* ask("?url=example.org")
         assert.deepStrictEqual(none.data.observations, [])
         assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
+  )
+
+  it.scopedLive(
+    "a client sees the history as it stood one cache lifetime ago, and the operator sees all",
+    () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* running(
+          bought(days(3)),
+          bought(days(2.5), { provider: "dataset" }),
+          bought(days(0.1)),
+          bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
+          bought(days(0.1), { provider: "dataforseo" }),
+        )
+        const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
+        const seen = (path: string, headers: Readonly<Record<string, string>>) =>
+          Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
+            JSON.parse(text).data.observations.map((one: Observation) =>
+              [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
+            ),
+          )
+        assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
+          "dataset,25,25",
+          "moz,30,10",
+        ])
+        const headers = { authorization: `Bearer ${adminToken}` }
+        assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
+          "dataforseo,1,1",
+          "dataset,1,1",
+          "dataset,25,25",
+          "moz,30,1",
+        ])
       }),
   )
 

@@ -7,23 +7,23 @@ import { AuthorityMetrics, type Preview } from "../../src/client/PromiseClient.t
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, type Options, start } from "../support/TestServer.ts"
 
-const cached = (layer: ReturnType<typeof make>["layer"]) =>
-  Composed.decorated(layer, {
+const cached = (vendor: ReturnType<typeof make>["vendor"]) =>
+  Composed.decorated(vendor, {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 
 /** A server whose provider has a cache, and a function that previews URLs on it. */
 const running = (options: Options = {}) =>
   Effect.gen(function* () {
-    const { calls, layer } = make(succeeding)
-    const server = yield* start({ provider: cached(layer), ...options })
+    const { calls, vendor } = make(succeeding)
+    const server = yield* start({ provider: cached(vendor), ...options })
     const post = (body: string, key = server.key) =>
       server.send({ ...batch(key, body), path: previewPath })
     const preview = (...urls: ReadonlyArray<string>) =>

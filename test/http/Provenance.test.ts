@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
@@ -27,12 +27,12 @@ const scripted: Lookup = (targets) =>
   )
 
 const cached = (lookup: Lookup) => {
-  const { layer } = make(lookup)
-  return Composed.decorated(layer, {
+  const { vendor } = make(lookup)
+  return Composed.decorated(vendor, {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 }
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
+import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { batch, creditsPath, start } from "../support/TestServer.ts"
@@ -72,7 +73,7 @@ describe("the request log at level debug", () => {
         })
         const { check, key, log, send } = yield* start({
           logLevel: LogLevel.All,
-          provider: moz.layer,
+          provider: Composed.undecorated(moz.layer),
         })
         yield* check(["example.com"])
         moz.always(FakeVendor.reset)

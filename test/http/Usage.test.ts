@@ -9,7 +9,7 @@ import { usagePath } from "../../src/contract/Wire.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { checked, make } from "../support/ScriptedProvider.ts"
@@ -24,13 +24,13 @@ const remembering = Composed.decorated(
         host.startsWith("failing.") ? providerFailed("as scripted") : checked(),
       ),
     ),
-  ).layer,
+  ).vendor,
   {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
   },
-).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 
 const start = (options: TestServer.Options = {}) =>
   Effect.map(TestServer.start({ provider: remembering, ...options }), (server) => ({

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Observation } from "../../src/client/PromiseClient.ts"
+import type { Observation, Outcome } from "../../src/client/PromiseClient.ts"
 import * as FigureLines from "../../src/pages/FigureLines.ts"
 
 const seen = (day: number, provider: string, index: string | null, last = day): Observation => ({
@@ -49,6 +49,35 @@ describe("the lines of a chart", () => {
       [4, undefined],
       [5, undefined],
       [6, "a"],
+    ])
+  })
+
+  it("figures of the page's own runs are added, unless an observation includes them", () => {
+    const own = (day: number, provider: string, index: string | null): Outcome => ({
+      url: "a.com",
+      domainAuthority: 40,
+      pageAuthority: 30,
+      provenance: {
+        provider,
+        source: "bought",
+        fetchedAt: new Date(day).toISOString(),
+        ageSeconds: 0,
+        index,
+      },
+    })
+    const known = [seen(2, "moz", "a", 5)]
+    const outcomes = [
+      own(4, "moz", "a"),
+      own(6, "moz", "b"),
+      own(6, "moz", "b"),
+      own(4, "dataset", null),
+      { url: "a.com", domainAuthority: 1, pageAuthority: 1 },
+      { url: "a.com", reason: "PROVIDER_ERROR" as const },
+    ]
+    assert.deepStrictEqual(FigureLines.withOwn(known, outcomes), [
+      ...known,
+      seen(6, "moz", "b"),
+      seen(4, "dataset", null),
     ])
   })
 

@@ -4,19 +4,19 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { project } from "../support/BulkCheck.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
 
-const cached = (layer: ReturnType<typeof make>["layer"]) =>
-  Composed.decorated(layer, {
+const cached = (vendor: ReturnType<typeof make>["vendor"]) =>
+  Composed.decorated(vendor, {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryPurchases.layer]))
+  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
 
 const service = Effect.gen(function* () {
   const server = yield* start({ price: 2 })
@@ -58,8 +58,8 @@ describe("authority check --preview", () => {
 
   it.scopedLive("counts figures above --max-age as bought, and buys them anew", () =>
     Effect.gen(function* () {
-      const { calls, layer } = make(succeeding)
-      const server = yield* start({ provider: cached(layer) })
+      const { calls, vendor } = make(succeeding)
+      const server = yield* start({ provider: cached(vendor) })
       const { args, cwd, list } = yield* project(server.url, server.key)
       list(["example.com"])
       yield* server.check(["example.com"])

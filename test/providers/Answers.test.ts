@@ -14,18 +14,19 @@ import * as MetricState from "effect/MetricState"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as DataForSeo from "../../src/providers/DataForSeo.ts"
 import * as Http from "../../src/providers/Http.ts"
 import * as Moz from "../../src/providers/Moz.ts"
 import * as MozLinksV2 from "../../src/providers/MozLinksV2.ts"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
+import { Vendor } from "../../src/providers/Vendor.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { context } from "../support/askVendor.ts"
 import { targets } from "../support/lookup.ts"
 
 const secret = Redacted.make("opr_live_for_tests")
 
-const adapters: Readonly<Record<string, (address: string) => Layer.Layer<MetricsProvider>>> = {
+const adapters: Readonly<Record<string, (address: string) => Layer.Layer<Vendor>>> = {
   moz: (address) => Moz.layer({ url: `${address}/jsonrpc`, token: secret }),
   "moz-links-v2": (address) => MozLinksV2.layer({ url: `${address}/v2`, token: secret }),
   "open-page-rank": (address) =>
@@ -57,19 +58,27 @@ const idOf = (json: unknown) => (Schema.is(Json)(json) && "id" in json ? { id: j
 const setUp = (name: string, change: (text: string) => string = (text) => text) =>
   Effect.gen(function* () {
     const recorded = read(name)
-    const vendor = yield* FakeVendor.make(({ json, url }) => {
-      const answer = recorded.calls.find(({ path }) => path === url)?.answer ?? {}
-      return { status: 200, body: change(JSON.stringify({ ...idOf(json), ...answer })) }
-    })
+    const vendor = yield* FakeVendor.make(
+      ({ json, url }) => {
+        const answer = recorded.calls.find(({ path }) => path === url)?.answer ?? {}
+        return { status: 200, body: change(JSON.stringify({ ...idOf(json), ...answer })) }
+      },
+      ({ json }) =>
+        JSON.stringify(json).includes("metadata.index.fetch") ? FakeVendor.unavailable : undefined,
+    )
     const layer = adapters[name]?.(vendor.address) ?? assert.fail(name)
-    const { lookup } = yield* Effect.provide(MetricsProvider, layer)
+    const { call } = yield* Effect.provide(Vendor, layer)
+    const lookup = Effect.map(
+      call(targets(...recorded.targets), context),
+      ({ outcomes }) => outcomes,
+    )
     const lines = new Array<string>()
     const toLines = Logger.map(Logger.jsonLogger, (line) => void lines.push(line))
     const asking = Effect.provide(
-      Effect.option(lookup(targets(...recorded.targets))),
+      Effect.option(lookup),
       Logger.replace(Logger.defaultLogger, toLines),
     )
-    return { recorded, vendor, lines, lookup: lookup(targets(...recorded.targets)), asking }
+    return { recorded, vendor, lines, lookup, asking }
   })
 
 describe.each(Object.keys(adapters))("the recorded answer of %s", (name) => {

@@ -1,311 +1,539 @@
+/** The cache around a vendor: what it keeps, how old figures may be, and a store that is slow or fails. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import { checkedFrom, Outcome } from "../../src/Metrics.ts"
-import { MetricsCache } from "../../src/MetricsCache.ts"
-import { prospectsOf } from "../../src/MetricsProvider.ts"
+import { Outcome, providerFailed } from "../../src/Metrics.ts"
+import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
+import { allAsked, MetricsProvider, nothingKnown } from "../../src/MetricsProvider.ts"
 import * as Cached from "../../src/providers/Cached.ts"
+import * as Composed from "../../src/providers/Composed.ts"
+import { Vendor } from "../../src/providers/Vendor.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
-import { tags, targets } from "../support/lookup.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
+import { targets } from "../support/lookup.ts"
 import { settable } from "../support/SettableClock.ts"
-import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
-const { checked } = ScriptedVendor
+type Store = MetricsCache["Type"]
 
-/** Creates a cached provider, with its own memory, over the provided store. */
+const metrics = { domainAuthority: 40, pageAuthority: 30.5 }
+const checked = Outcome.Checked({ metrics })
+const unknown = providerFailed("no such host", "unknown")
+
+/** A vendor whose answer the test sets, and the pages of its calls. */
+const makeVendor = () => {
+  const calls: Array<string> = []
+  let answer: (page: string) => Outcome = () => checked
+  let delay: Duration.DurationInput = 0
+  const vendor: Vendor["Type"] = {
+    name: "scripted",
+    batchSize: 50,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: (targets) =>
+      Effect.suspend(() => {
+        calls.push(...targets.map(({ page }) => page))
+        const outcomes = targets.map(({ page }) => answer(page))
+        return Effect.delay(
+          Effect.succeed({ outcomes, rows: targets.length, cost: undefined }),
+          delay,
+        )
+      }),
+    status: Effect.succeed({}),
+  }
+  return {
+    vendor,
+    calls,
+    answerWith: (next: (page: string) => Outcome) => void (answer = next),
+    waitFor: (next: Duration.DurationInput) => void (delay = next),
+  }
+}
+
+/** A provider that asks the vendor at once. */
+const direct = ({ call, name }: Vendor["Type"]): MetricsProvider["Type"] => ({
+  name,
+  known: nothingKnown,
+  prospects: allAsked,
+  circuits: Effect.succeed([]),
+  lookup: (targets, { account, requestId }) =>
+    Effect.map(call(targets, { account, requestIds: [requestId] }), ({ outcomes }) => outcomes),
+})
+
+const context = (maxAge: Duration.DurationInput = Duration.infinity) => ({
+  account: "account",
+  deadline: Number.POSITIVE_INFINITY,
+  maxAgeMs: Duration.toMillis(maxAge),
+  requestId: "request",
+  charged: 0,
+})
+
+/** A cache with its own memory, over the provided store. Figures live for a day. */
 const setUp = (options: Partial<Cached.Options> = {}) =>
   Effect.gen(function* () {
-    const vendor = ScriptedVendor.make()
-    const cached = yield* Cached.make("scripted", {
-      ttl: Duration.hours(24),
-      capacity: 1000,
+    const scripted = makeVendor()
+    const { reading, saving } = yield* Cached.make("scripted", {
+      ttl: Duration.days(1),
+      capacity: 50_000,
       ...options,
     })
-    const provider = cached.readThrough(cached.writeThrough(vendor.provider))
+    const provider = reading(direct(saving(scripted.vendor)))
+    const lookup = (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls), context())
     return {
-      vendor,
-      lookup: (...urls: ReadonlyArray<string>) =>
-        Effect.map(provider.lookup(targets(...urls)), asBought),
-      prospects: (...urls: ReadonlyArray<string>) => prospectsOf(provider, targets(...urls)),
+      ...scripted,
+      provider,
+      lookup,
+      sources: (...urls: ReadonlyArray<string>) => Effect.map(lookup(...urls), summary),
+      aged: (maxAge: Duration.DurationInput, ...urls: ReadonlyArray<string>) =>
+        Effect.map(provider.lookup(targets(...urls), context(maxAge)), summary),
+      prospects: (...urls: ReadonlyArray<string>) => provider.prospects(targets(...urls)),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const found = yield* provider.known(targets(...urls))
           assert.deepStrictEqual(provider.known.peek?.(targets(...urls)), found)
-          return Option.getOrUndefined(Option.map(found, asBought))
+          return Option.getOrUndefined(found)
         }),
     }
   })
 
-/** Leaves out what the cache adds to figures, so that they equal those that were bought. */
-const asBought = (outcomes: ReadonlyArray<Outcome>) =>
-  outcomes.map((outcome): Outcome => {
-    if (outcome._tag === "Failed") return outcome
-    const { fetchedAt: _, provider: __, source: ___, index, metrics, of, ...bought } = outcome
-    return { ...bought, ...checkedFrom(metrics, { index, of }) }
+const summary = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome) =>
+    outcome._tag === "Checked" ? (outcome.source ?? "bought") : outcome.cause,
+  )
+
+/** Replaces methods of the store. */
+const withStore =
+  (change: (store: Store) => Partial<Store>) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R | MetricsCache>) =>
+    Effect.flatMap(MetricsCache, (store) =>
+      Effect.provideService(effect, MetricsCache, { ...store, ...change(store) }),
+    )
+
+/** Puts figures into the store, as another replica does. */
+const stored = (pages: ReadonlyArray<string>, fetchedAt = 0) =>
+  Effect.flatMap(MetricsCache, ({ put }) => {
+    const [first, ...rest] = pages.map((page): Figures => ({
+      provider: "scripted",
+      page,
+      metrics,
+      fetchedAt,
+      index: undefined,
+      of: undefined,
+    }))
+    return first === undefined ? Effect.void : put([first, ...rest])
   })
 
-const storeWith = (method: Effect.Effect<never>) =>
-  Effect.provideService(MetricsCache, {
-    get: () => method,
-    put: () => method,
-    observations: () => method,
-    sweep: () => method,
+/** Runs a test with an empty store. Its argument has the texts that were logged. */
+const over = <A, E, R>(
+  body: (logged: ReadonlyArray<string>) => Effect.Effect<A, E, R | MetricsCache>,
+) => {
+  const logged: Array<string> = []
+  const logger = Logger.make(({ message }) => void logged.push(String(message)))
+  return body(logged).pipe(
+    Effect.provide(MemoryMetricsCache.layer),
+    Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+  )
+}
+
+/** Closes a scope, and lets time pass meanwhile. */
+const closed = (scope: Scope.CloseableScope) =>
+  Effect.gen(function* () {
+    const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+    yield* TestClock.adjust("2 seconds")
+    yield* TestClock.adjust("2 seconds")
+    assert.isTrue(Option.isSome(yield* Fiber.poll(closing)))
   })
 
-describe("Cached", () => {
-  it.scoped("a cached provider looks up a target once per time to live", () =>
-    Effect.gen(function* () {
-      const { lookup, vendor } = yield* setUp({ ttl: Duration.minutes(24) })
-      yield* lookup("example.com")
-      yield* TestClock.adjust("23 minutes")
-      assert.deepStrictEqual(
-        yield* lookup("example.com", "example.org"),
-        ["example.com/", "example.org/"].map(checked),
-      )
-      yield* TestClock.adjust("1 minute")
-      yield* lookup("example.com", "example.org")
-      assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"], ["example.com/"]])
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
+const failing = Effect.die(new StoreFailure({ message: "full" }))
 
-  it.scoped("figures that only the store has are known, until their lifetime is over", () =>
-    Effect.gen(function* () {
-      yield* Effect.scoped(Effect.flatMap(setUp(), ({ lookup }) => lookup("example.com")))
-      const { known, prospects, vendor } = yield* setUp()
-      assert.deepStrictEqual(yield* prospects("example.org", "example.com"), ["asked", "known"])
-      assert.isDefined(yield* known("example.com"))
-      yield* TestClock.adjust("24 hours")
-      assert.deepStrictEqual(yield* prospects("example.com"), ["asked"])
-      assert.lengthOf(vendor.calls, 0)
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.scoped("partial figures are not cached", () =>
-    Effect.gen(function* () {
-      const { lookup, vendor } = yield* setUp()
-      const metrics = { domainAuthority: 9, pageAuthority: 8 }
-      vendor.script(() => Effect.succeed([Outcome.Checked({ metrics, isPartial: true })]))
-      yield* lookup("example.com")
-      assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
-      yield* lookup("example.com")
-      assert.lengthOf(vendor.calls, 2)
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.scoped(
-    "figures name when the provider gave them, and those from the cache also the provider",
-    () =>
+describe("what the cache keeps", () => {
+  it.scoped("a target is bought once per time to live", () =>
+    over(() =>
       Effect.gen(function* () {
-        const vendor = ScriptedVendor.make()
-        const cached = yield* Cached.make("scripted", { ttl: Duration.hours(24), capacity: 1000 })
-        const provider = cached.readThrough(cached.writeThrough(vendor.provider))
+        const { calls, sources } = yield* setUp()
+        yield* sources("example.com")
+        yield* TestClock.adjust("23 hours")
+        assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["known", "bought"])
         yield* TestClock.adjust("1 hour")
-        const [bought] = yield* provider.lookup(targets("example.com"))
-        assert.deepInclude(bought, { fetchedAt: 3_600_000 })
-        yield* TestClock.adjust("1 hour")
-        const [known] = yield* provider.lookup(targets("example.com"))
-        assert.deepInclude(known, { provider: "scripted", source: "known", fetchedAt: 3_600_000 })
-      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+        assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["bought", "known"])
+        assert.deepStrictEqual(calls, ["example.com/", "example.org/", "example.com/"])
+      }),
+    ),
   )
 
-  it.scoped("a cached provider keeps the index and the domain of figures", () =>
-    Effect.gen(function* () {
-      const { known, lookup, vendor } = yield* setUp()
-      const metrics = { domainAuthority: 9, pageAuthority: 9 }
-      const bought = Outcome.Checked({ metrics, index: "2026-09-01", of: "example.com" })
-      const undated = Outcome.Checked({ metrics, of: "example.com" })
-      vendor.script(() => Effect.succeed([bought, undated]))
-      yield* lookup("blog.example.com", "shop.example.com")
-      assert.deepStrictEqual(yield* known("blog.example.com"), [bought])
-      assert.deepStrictEqual(yield* known("shop.example.com"), [undated])
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.scoped("a cached provider answers a cache hit in memory synchronously", () =>
-    Effect.gen(function* () {
-      const { lookup } = yield* setUp()
-      yield* lookup("example.com", "example.org")
-      assert.deepStrictEqual(
-        Effect.runSync(lookup("example.org", "example.com")),
-        ["example.org/", "example.com/"].map(checked),
-      )
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.scoped(
-    "a cached provider answers from its memory if and only if the memory has the figures of all targets",
-    () =>
+  it.effect("figures survive a restart until their lifetime is over, and are known then too", () =>
+    over(() =>
       Effect.gen(function* () {
-        const { known, lookup } = yield* setUp({ ttl: Duration.minutes(24) })
-        yield* lookup("example.com")
-        assert.deepStrictEqual(yield* known("example.com"), [checked("example.com/")])
-        assert.isUndefined(yield* known("example.com", "example.org"))
-        yield* TestClock.adjust("24 minutes")
+        const restarted = Effect.scoped(
+          Effect.gen(function* () {
+            const { prospects, sources } = yield* setUp()
+            const [prospect] = yield* prospects("example.com")
+            return [prospect, ...(yield* sources("example.com"))]
+          }),
+        )
+        assert.deepStrictEqual(yield* restarted, ["asked", "bought"])
+        yield* TestClock.adjust("23 hours")
+        assert.deepStrictEqual(yield* restarted, ["known", "known"])
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual(yield* restarted, ["asked", "bought"])
+      }),
+    ),
+  )
+
+  it.scoped("figures keep their provider, time, index and domain, in memory and in the store", () =>
+    over(() =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust("1 hour")
+        const { answerWith, lookup } = yield* setUp()
+        const origin = { index: "2026-09-01", of: "example.com" }
+        answerWith(() => Outcome.Checked({ metrics, ...origin }))
+        const [bought] = yield* lookup("blog.example.com")
+        assert.deepInclude(bought, { ...origin, metrics, fetchedAt: 3_600_000 })
+        yield* TestClock.adjust("1 hour")
+        const fetchedAt = 3_600_000
+        const known = Outcome.Checked({
+          metrics,
+          ...origin,
+          fetchedAt,
+          provider: "scripted",
+          source: "known",
+        })
+        assert.deepStrictEqual(yield* lookup("blog.example.com"), [known])
+        const other = yield* setUp()
+        assert.deepStrictEqual(yield* other.lookup("blog.example.com"), [known])
+      }),
+    ),
+  )
+
+  it.scoped("failures and partial figures are not cached", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { answerWith, sources } = yield* setUp()
+        answerWith((page) =>
+          page === "example.com/" ? unknown : Outcome.Checked({ metrics, isPartial: true }),
+        )
+        assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["unknown", "bought"])
+        answerWith(() => checked)
+        assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["bought", "bought"])
+      }),
+    ),
+  )
+
+  it.scoped("figures in memory answer without waiting, if there are those of all targets", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { known, lookup } = yield* setUp()
+        yield* lookup("example.com", "example.org")
+        const found = yield* known("example.org", "example.com")
+        const again = Effect.withClock(lookup("example.org", "example.com"), yield* Effect.clock)
+        assert.deepStrictEqual(Effect.runSync(again), found)
+        assert.isUndefined(yield* known("example.com", "example.net"))
+        yield* TestClock.adjust("24 hours")
         assert.isUndefined(yield* known("example.com"))
-      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+      }),
+    ),
   )
 
-  it.scoped("a cached provider does not cache failures", () =>
-    Effect.gen(function* () {
-      const { lookup, vendor } = yield* setUp()
-      vendor.script(
-        ScriptedVendor.lacks((page) => page === "example.org/"),
-        ScriptedVendor.fails("Unavailable"),
-      )
-      assert.deepStrictEqual(tags(yield* lookup("example.com", "example.org")), [
-        "ok",
-        "PROVIDER_ERROR",
-      ])
-      yield* Effect.flip(lookup("example.org"))
-      assert.deepStrictEqual(tags(yield* lookup("example.org", "example.com")), ["ok", "ok"])
-      assert.deepStrictEqual(vendor.calls.slice(1), [["example.org/"], ["example.org/"]])
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.scoped(
-    "a cached provider keeps recently used figures in memory and all figures in the store",
-    () =>
+  it.scoped("the memory has what was used last, and the store has everything", () =>
+    over(() =>
       Effect.gen(function* () {
         let reads = 0
-        const store = yield* MetricsCache
-        const counted = MetricsCache.of({
-          ...store,
-          get: (...args) => Effect.suspend(() => (reads++, store.get(...args))),
-        })
-        const { lookup, vendor } = yield* Effect.provideService(
-          setUp({ capacity: 2 }),
-          MetricsCache,
-          counted,
-        )
-        yield* lookup("a.example.com")
-        yield* lookup("b.example.com")
-        yield* lookup("a.example.com")
-        yield* lookup("c.example.com")
-        yield* TestClock.adjust("200 millis")
+        const { calls, lookup } = yield* withStore(({ get }) => ({
+          get: (...args) => Effect.suspend(() => ((reads += 1), get(...args))),
+        }))(setUp({ capacity: 2 }))
+        for (const page of ["a", "b", "a", "c"]) yield* lookup(`${page}.example.com`)
+        yield* TestClock.adjust("1 second")
         reads = 0
         yield* lookup("a.example.com", "c.example.com")
         assert.strictEqual(reads, 0)
         yield* lookup("b.example.com")
         assert.strictEqual(reads, 1)
-        assert.lengthOf(vendor.calls, 3)
-      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+        assert.lengthOf(calls, 3)
+      }),
+    ),
   )
 
-  it.effect("stored figures survive a restart until their time to live ends", () =>
-    Effect.gen(function* () {
-      const asking = Effect.scoped(
-        Effect.gen(function* () {
-          const { lookup, vendor } = yield* setUp()
-          assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
-          return vendor.calls.length
-        }),
-      )
-      assert.strictEqual(yield* asking, 1)
-      yield* TestClock.adjust("12 hours")
-      assert.strictEqual(yield* asking, 0)
-      yield* TestClock.adjust("12 hours")
-      assert.strictEqual(yield* asking, 1)
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  it.scoped("without a lifetime there is no cache", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { reading, saving } = yield* Cached.make("x", { ttl: Duration.zero, capacity: 1 })
+        const { vendor } = makeVendor()
+        const provider = direct(vendor)
+        assert.strictEqual(saving(vendor), vendor)
+        assert.strictEqual(reading(provider), provider)
+      }),
+    ),
+  )
+})
+
+describe("the age that a client accepts", () => {
+  it.scoped("older figures are bought anew, and younger ones are not", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { aged, provider } = yield* setUp()
+        yield* aged(Duration.infinity, "example.com")
+        yield* TestClock.adjust("10 minutes")
+        assert.deepStrictEqual(yield* aged("1 hour", "example.com"), ["known"])
+        assert.deepStrictEqual(yield* provider.prospects(targets("example.com"), 60_000), ["asked"])
+        assert.deepStrictEqual(yield* aged("1 minute", "example.com"), ["bought"])
+        assert.deepStrictEqual(yield* aged("1 minute", "example.com"), ["known"])
+      }),
+    ),
   )
 
-  for (const [name, method] of [
-    ["fails", Effect.die(new StoreFailure({ message: "full" }))],
-    ["has a bug", Effect.dieMessage("bug")],
-  ] as const) {
-    it.effect(`a lookup succeeds when the metrics store ${name}`, () =>
-      Effect.scoped(
+  it.scoped("the operator's least age and the lifetime bound the age that counts", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { aged } = yield* setUp({ minAge: "1 hour" })
+        yield* aged(0, "example.com")
+        yield* TestClock.adjust("59 minutes")
+        assert.deepStrictEqual(yield* aged(0, "example.com"), ["known"])
+        yield* TestClock.adjust("1 minute")
+        assert.deepStrictEqual(yield* aged(0, "example.com"), ["bought"])
+        yield* TestClock.adjust("24 hours")
+        assert.deepStrictEqual(yield* aged("7 days", "example.com"), ["bought"])
+      }),
+    ),
+  )
+})
+
+describe("stale figures when the vendor fails", () => {
+  const failed = () => providerFailed("out of order")
+
+  it.scoped("kept figures answer up to the set time past their lifetime, and say so", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { answerWith, lookup, sources } = yield* setUp({ staleIfError: "1 day" })
+        yield* lookup("example.com")
+        answerWith(failed)
+        yield* TestClock.adjust("47 hours")
+        const [stale, missing] = yield* lookup("example.com", "example.org")
+        assert.deepInclude(stale, { metrics, provider: "scripted", source: "stale", fetchedAt: 0 })
+        assert.deepInclude(missing, { _tag: "Failed", cause: "failed" })
+        answerWith(() => unknown)
+        assert.deepStrictEqual(yield* sources("example.com"), ["unknown"])
+        answerWith(failed)
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual(yield* sources("example.com"), ["failed"])
+      }),
+    ),
+  )
+
+  it.scoped("without the setting, no figures past their lifetime answer", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { answerWith, sources } = yield* setUp()
+        yield* sources("example.com")
+        answerWith(failed)
+        yield* TestClock.adjust("24 hours")
+        assert.deepStrictEqual(yield* sources("example.com"), ["failed"])
+      }),
+    ),
+  )
+})
+
+describe("a store that is slow or fails", () => {
+  it.scoped("a read that fails is a miss, and is logged once until a read succeeds", () =>
+    over((logged) =>
+      Effect.gen(function* () {
+        let method: Effect.Effect<never> | undefined = failing
+        yield* stored(["a.com/", "b.com/"])
+        const { sources } = yield* withStore(({ get }) => ({
+          get: (...args) => Effect.suspend(() => method ?? get(...args)),
+        }))(setUp())
+        assert.deepStrictEqual(yield* sources("c.com"), ["bought"])
+        method = Effect.dieMessage("a bug in the store")
+        assert.deepStrictEqual(yield* sources("d.com"), ["bought"])
+        assert.lengthOf(logged, 1)
+        method = undefined
+        assert.deepStrictEqual(yield* sources("a.com"), ["known"])
+        method = failing
+        assert.deepStrictEqual(yield* sources("b.com"), ["bought"])
+        assert.lengthOf(logged, 2)
+      }),
+    ),
+  )
+
+  it.scoped("a read that takes over a second is a miss, also when it cannot be interrupted", () =>
+    over((logged) =>
+      Effect.gen(function* () {
+        let slow: Effect.Effect<void> = Effect.sleep("900 millis")
+        yield* stored(["a.com/", "b.com/", "c.com/"])
+        const { sources } = yield* withStore(({ get }) => ({
+          get: (...args) => Effect.suspend(() => Effect.zipRight(slow, get(...args))),
+        }))(setUp())
+        const asked = (url: string) =>
+          Effect.gen(function* () {
+            const fiber = yield* Effect.fork(sources(url))
+            yield* TestClock.adjust("1 second")
+            return yield* Option.getOrThrow(yield* Fiber.poll(fiber))
+          })
+        assert.deepStrictEqual(yield* asked("a.com"), ["known"])
+        const held = yield* Deferred.make<void>()
+        slow = Effect.uninterruptible(Deferred.await(held))
+        assert.deepStrictEqual(yield* asked("b.com"), ["bought"])
+        assert.deepStrictEqual(yield* asked("d.com"), ["bought"])
+        assert.lengthOf(logged, 1)
+        slow = Effect.void
+        assert.deepStrictEqual(yield* asked("c.com"), ["known"])
+        yield* Deferred.succeed(held, undefined)
+      }),
+    ),
+  )
+
+  const aSecondAndAHalf = Effect.sleep("1.5 seconds")
+  for (const [what, broken] of [
+    ["a sweep of 1.5 s", { sweep: () => aSecondAndAHalf }],
+    ["a sweep that fails", { sweep: () => failing }],
+    ["a write of 1.5 s", { put: () => aSecondAndAHalf }],
+    ["a write that hangs", { put: () => Effect.never }],
+    ["a write that fails", { put: () => failing }],
+  ] satisfies ReadonlyArray<readonly [string, Partial<Store>]>) {
+    it.effect(`${what} causes no misses, and is logged at most once`, () =>
+      over((logged) =>
         Effect.gen(function* () {
-          const { lookup, vendor } = yield* setUp()
-          yield* lookup("example.com")
-          yield* TestClock.adjust("1 minute")
-          assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
-          assert.lengthOf(vendor.calls, 1)
+          const scope = yield* Scope.make()
+          const { sources } = yield* setUp().pipe(
+            Scope.extend(scope),
+            withStore(() => broken),
+          )
+          yield* TestClock.adjust("9 minutes")
+          const urls = Array.from({ length: 40 }, (_, i) => `${i}.example.com`)
+          yield* stored(urls.map((url) => `${url}/`))
+          // A process sweeps for the first time after ten minutes.
+          yield* TestClock.adjust("59 seconds")
+          for (const url of urls) {
+            yield* TestClock.adjust("100 millis")
+            assert.deepStrictEqual(yield* sources(url, `new.${url}`), ["known", "bought"])
+          }
+          assert.lengthOf(logged, what.includes("1.5") ? 0 : 1)
+          yield* closed(scope)
         }),
-      ).pipe(storeWith(method)),
+      ),
     )
   }
 
-  it.effect(
-    "a service that stops during a write to the metrics store writes all waiting figures before it ends",
-    () =>
+  it.scoped("figures that do not fit into the queue stay in memory, and that is logged once", () =>
+    over((logged) =>
       Effect.gen(function* () {
-        const store = yield* MetricsCache
-        const slow = MetricsCache.of({
-          ...store,
-          put: (figures) => Effect.delay(store.put(figures), "500 millis"),
-        })
-        const urls = Array.from({ length: 201 }, (_, i) => `site${i}.example.com`)
-        const scope = yield* Scope.make()
-        const first = yield* setUp().pipe(
-          Scope.extend(scope),
-          Effect.provideService(MetricsCache, slow),
+        const written = new Set<string>()
+        let isWorking = false
+        const { lookup, provider } = yield* withStore(() => ({
+          put: (figures) =>
+            isWorking
+              ? Effect.sync(() => figures.forEach(({ page }) => written.add(page)))
+              : Effect.never,
+        }))(setUp())
+        const some = (from: number) =>
+          targets(...Array.from({ length: 3000 }, (_, i) => `example.com/${from + i}`))
+        for (let i = 0; i < 8; i += 1) yield* provider.lookup(some(i * 3000), context())
+        assert.lengthOf(logged, 1)
+        assert.deepStrictEqual(
+          new Set(summary(yield* provider.lookup(some(21_000), context()))),
+          new Set(["known"]),
         )
-        yield* first.lookup(...urls)
+        isWorking = true
+        yield* TestClock.adjust("1 minute")
+        assert.isAtLeast(written.size, 19_600)
+        assert.isAtMost(written.size, 20_200)
+        yield* lookup("late.example.com")
+        yield* TestClock.adjust("200 millis")
+        assert.isTrue(written.has("late.example.com/"))
+      }),
+    ),
+  )
+
+  it.effect("a service that stops writes all waiting figures before it ends", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const urls = Array.from({ length: 501 }, (_, i) => `${i}.example.com`)
+        const scope = yield* Scope.make()
+        const { lookup } = yield* setUp().pipe(
+          Scope.extend(scope),
+          withStore(({ put }) => ({ put: (figures) => Effect.delay(put(figures), "500 millis") })),
+        )
+        yield* lookup(...urls)
         yield* TestClock.adjust("300 millis")
-        const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
-        yield* TestClock.adjust("2 seconds")
-        yield* stopping
-        const second = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
-        assert.isEmpty(second.vendor.calls)
-      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+        yield* closed(scope)
+        const { calls } = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
+        assert.isEmpty(calls)
+      }),
+    ),
+  )
+
+  it.effect("a service stops although its store hangs", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const held = yield* Deferred.make<void>()
+        const scope = yield* Scope.make()
+        const { lookup } = yield* setUp().pipe(
+          Scope.extend(scope),
+          withStore(() => ({ put: () => Effect.uninterruptible(Deferred.await(held)) })),
+        )
+        yield* lookup(...Array.from({ length: 1000 }, (_, i) => `${i}.example.com`))
+        yield* closed(scope)
+        yield* Deferred.succeed(held, undefined)
+      }),
+    ),
   )
 
   it.scoped("a clock that is wrong for ten minutes deletes no figures and no history", () =>
-    Effect.gen(function* () {
-      const store = yield* MetricsCache
-      const sweeps: Array<number> = []
-      const watched = MetricsCache.of({
-        ...store,
-        sweep: (until) => Effect.sync(() => void sweeps.push(until)),
-      })
-      const { adjust, clock, putBack, putForward } = yield* settable
-      yield* setUp({ history: Duration.days(2) }).pipe(
-        Effect.provideService(MetricsCache, watched),
-        Effect.withClock(clock),
-      )
-      yield* adjust("5 minutes")
-      putForward("30 days")
-      yield* adjust("10 minutes")
-      putBack("30 days")
-      yield* adjust("14 minutes")
-      assert.deepStrictEqual(sweeps, [])
-      yield* adjust("1 minute")
-      const now = clock.unsafeCurrentTimeMillis()
-      assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.effect("the service stops even if the metrics store hangs", () =>
-    Effect.gen(function* () {
-      const store = yield* MetricsCache
-      const hanging = MetricsCache.of({ ...store, put: () => Effect.never })
-      const scope = yield* Scope.make()
-      const { lookup } = yield* setUp().pipe(
-        Scope.extend(scope),
-        Effect.provideService(MetricsCache, hanging),
-      )
-      yield* lookup("example.com")
-      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* TestClock.adjust("1 second")
-      assert.isTrue(Option.isSome(yield* Fiber.poll(stopping)))
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
-  )
-
-  it.effect("a metrics store that hangs delays only the first lookup", () =>
-    Effect.scoped(
+    over(() =>
       Effect.gen(function* () {
-        const { lookup } = yield* setUp()
-        const first = yield* Effect.fork(lookup("example.com"))
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(yield* first, [checked("example.com/")])
-        assert.deepStrictEqual(yield* lookup("example.org"), [checked("example.org/")])
+        const sweeps: Array<number> = []
+        const { adjust, clock, putBack, putForward } = yield* settable
+        yield* setUp({ history: "2 days" }).pipe(
+          withStore(() => ({ sweep: (until) => Effect.sync(() => void sweeps.push(until)) })),
+          Effect.withClock(clock),
+        )
+        yield* adjust("5 minutes")
+        putForward("30 days")
+        yield* adjust("10 minutes")
+        putBack("30 days")
+        yield* adjust("14 minutes")
+        assert.deepStrictEqual(sweeps, [])
+        yield* adjust("1 minute")
+        const now = clock.unsafeCurrentTimeMillis()
+        assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
       }),
-    ).pipe(storeWith(Effect.never)),
+    ),
+  )
+})
+
+describe("a lookup that misses a target in the store just before a call fetches it", () => {
+  it.scoped("takes the figures from memory, and buys only its other targets", () =>
+    over(() =>
+      Effect.gen(function* () {
+        const { calls, vendor, waitFor } = makeVendor()
+        waitFor("50 millis")
+        const { lookup } = yield* Composed.decorated(Layer.succeed(Vendor, vendor), {
+          timeout: "1 second",
+          concurrency: 1,
+          cache: { ttl: Duration.days(1), capacity: 100 },
+        }).pipe(
+          Layer.provide(MemoryCosts.layer),
+          Layer.build,
+          Effect.map((context) => Context.get(context, MetricsProvider)),
+          withStore(({ get }) => ({
+            get: (...args) => Effect.zipLeft(get(...args), Effect.sleep("100 millis")),
+          })),
+        )
+        yield* Effect.fork(lookup(targets("example.com"), context()))
+        yield* TestClock.adjust("60 millis")
+        const late = yield* Effect.fork(lookup(targets("example.com", "example.org"), context(0)))
+        yield* TestClock.adjust("95 millis")
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(summary(yield* late), ["known", "bought"])
+        assert.deepStrictEqual(calls, ["example.com/", "example.org/"])
+      }),
+    ),
   )
 })

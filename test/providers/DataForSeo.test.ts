@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
 import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, tags } from "../support/lookup.ts"
+import { answer, ask } from "../support/askVendor.ts"
+import { tags } from "../support/lookup.ts"
 
 const { rank, spamScore } = FakeDataForSeo
 
@@ -21,7 +22,7 @@ it.scoped(
   () =>
     Effect.gen(function* () {
       const seo = yield* FakeDataForSeo.make
-      assert.deepStrictEqual(yield* lookup(seo, "www.example.com", "example.com/a"), [
+      assert.deepStrictEqual(yield* ask(seo, "www.example.com", "example.com/a"), [
         checked("example.com", "https://www.example.com/"),
         checked("example.com", "https://example.com/a"),
       ])
@@ -56,7 +57,7 @@ it.scoped(
     Effect.gen(function* () {
       const seo = yield* FakeDataForSeo.make
       assert.notStrictEqual(rank("example.com"), rank("https://example.com/"))
-      assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
+      assert.deepStrictEqual(yield* ask(seo, "example.com"), [
         checked("example.com", "https://example.com/"),
       ])
     }),
@@ -65,7 +66,7 @@ it.scoped(
 it.scoped("a target that is missing from DataForSEO's answer fails", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
-    assert.deepStrictEqual(tags(yield* lookup(seo, FakeDataForSeo.unknown, "example.com")), [
+    assert.deepStrictEqual(tags(yield* ask(seo, FakeDataForSeo.unknown, "example.com")), [
       "PROVIDER_ERROR",
       "ok",
     ])
@@ -83,7 +84,7 @@ it.scoped("figures from DataForSEO have no spam score when the call for spam sco
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     seo.always(only("spam", FakeVendor.unavailable))
-    assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
+    assert.deepStrictEqual(yield* ask(seo, "example.com"), [
       Outcome.Checked({
         metrics: {
           domainAuthority: rank("example.com"),
@@ -92,6 +93,25 @@ it.scoped("figures from DataForSEO have no spam score when the call for spam sco
         isPartial: true,
       }),
     ])
+  }),
+)
+
+it.scoped("a lookup of DataForSEO costs what its two answers say, as far as they say it", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    const costs = Effect.map(answer(seo, "example.com", "example.org"), ({ cost, rows }) => [
+      cost,
+      rows,
+    ])
+    assert.deepStrictEqual(yield* costs, [0.0406, 2])
+    seo.always(only("spam", FakeVendor.unavailable))
+    assert.deepStrictEqual(yield* costs, [0.0203, 2])
+    seo.always(
+      FakeVendor.rewrite("no cost", (json) =>
+        JSON.parse(JSON.stringify(json).replaceAll("0.0203", '"free"')),
+      ),
+    )
+    assert.deepStrictEqual(yield* costs, [undefined, 2])
   }),
 )
 
@@ -114,10 +134,10 @@ for (const [reason, fault] of [
       Effect.gen(function* () {
         const seo = yield* FakeDataForSeo.make
         seo.always(only("ranks", fault))
-        const error = yield* Effect.flip(lookup(seo, "example.com"))
+        const error = yield* Effect.flip(ask(seo, "example.com"))
         assert.containSubset(error, { provider: "dataforseo", reason })
         seo.always(undefined)
-        assert.deepStrictEqual(tags(yield* lookup(seo, "example.com")), ["ok"])
+        assert.deepStrictEqual(tags(yield* ask(seo, "example.com")), ["ok"])
       }),
   )
 }

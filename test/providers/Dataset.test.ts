@@ -6,7 +6,8 @@ import { Outcome } from "../../src/Metrics.ts"
 import * as Dataset from "../../src/providers/Dataset.ts"
 import { Rankings } from "../../src/dataset/Rankings.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
-import { lookup, tags } from "../support/lookup.ts"
+import { ask } from "../support/askVendor.ts"
+import { tags } from "../support/lookup.ts"
 
 const ranks = { "example.com": 10, "blog.example.com": 1000, "only.example.org": 5 }
 
@@ -29,7 +30,7 @@ describe("the provider dataset", () => {
     () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(
-          yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
+          yield* ask(dataset, "example.com/a", "blog.example.com", "www.example.com"),
           [checked(87.5, 87.5), checked(87.5, 62.5), { ...checked(87.5, 87.5), of: "example.com" }],
         )
       }),
@@ -37,7 +38,7 @@ describe("the provider dataset", () => {
 
   it.effect("a domain that is not in the dataset fails instead of getting the figure 0", () =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(tags(yield* lookup(dataset, "unknown.com", "only.example.org")), [
+      assert.deepStrictEqual(tags(yield* ask(dataset, "unknown.com", "only.example.org")), [
         "PROVIDER_ERROR",
         "PROVIDER_ERROR",
       ])
@@ -52,7 +53,7 @@ describe("the provider dataset", () => {
         replace: () => Effect.void,
       })
       const layer = Dataset.layer.pipe(Layer.provide(broken))
-      assert.containSubset(yield* Effect.flip(lookup({ layer }, "example.com")), {
+      assert.containSubset(yield* Effect.flip(ask({ layer }, "example.com")), {
         provider: "dataset",
         reason: "Unavailable",
       })

@@ -1,21 +1,38 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
+import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { Deadline } from "../../src/Deadline.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import {
+  allAsked,
+  type LookupContext,
+  MetricsProvider,
+  nothingKnown,
+} from "../../src/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
-import { tags, targets } from "../support/lookup.ts"
+import type { Target } from "../../src/Target.ts"
+import { context, tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
+
+const providerOf = ({ vendor: { call, name } }: ReturnType<typeof ScriptedVendor.make>) => ({
+  name,
+  known: nothingKnown,
+  prospects: allAsked,
+  circuits: Effect.succeed([]),
+  lookup: ((asked) =>
+    Effect.map(
+      call(asked, { account: "a", requestIds: [] }),
+      ({ outcomes }) => outcomes,
+    )) satisfies MetricsProvider["Type"]["lookup"],
+})
 
 const setUp = () => {
   const first = ScriptedVendor.make({ name: "first" })
   const second = ScriptedVendor.make({ name: "second" })
   const third = ScriptedVendor.make({ name: "third" })
-  const provider = Fallback.make([first.provider, second.provider, third.provider])
+  const provider = Fallback.make([providerOf(first), providerOf(second), providerOf(third)])
   return { first, second, third, provider }
 }
 
@@ -31,7 +48,7 @@ describe("Fallback", () => {
         second.always(lacks((page) => !page.startsWith("b")))
         third.always(lacks((page) => !page.startsWith("c")))
         const asked = targets("d.com", "c.com", "b.com", "a.com")
-        assert.deepStrictEqual(tags(yield* provider.lookup(asked)), [
+        assert.deepStrictEqual(tags(yield* provider.lookup(asked, context())), [
           "PROVIDER_ERROR",
           "ok",
           "ok",
@@ -55,10 +72,10 @@ describe("Fallback", () => {
       Effect.gen(function* () {
         const { first } = setUp()
         const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
-        const provider = Fallback.make([sandbox, first.provider])
+        const provider = Fallback.make([sandbox, providerOf(first)])
         const failing = targets("provider-error.example.com")
         assert.isTrue(Option.isNone(yield* provider.known(failing)))
-        assert.deepStrictEqual(tags(yield* provider.lookup(failing)), ["ok"])
+        assert.deepStrictEqual(tags(yield* provider.lookup(failing, context())), ["ok"])
         assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
       }),
   )
@@ -68,7 +85,7 @@ describe("Fallback", () => {
     () =>
       Effect.gen(function* () {
         const { provider, second } = setUp()
-        yield* provider.lookup(targets("example.com"))
+        yield* provider.lookup(targets("example.com"), context())
         assert.deepStrictEqual(second.calls, [])
       }),
   )
@@ -79,10 +96,12 @@ describe("Fallback", () => {
       Effect.gen(function* () {
         const { first, provider, second, third } = setUp()
         first.always(fails("Unreachable"))
-        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["ok"])
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"), context())), [
+          "ok",
+        ])
         second.always(fails("Refused"))
         third.always(fails("Timeout"))
-        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), [
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"), context())), [
           "PROVIDER_ERROR",
         ])
       }),
@@ -92,19 +111,16 @@ describe("Fallback", () => {
     "each provider of a chain except the last provider gets half of the remaining time",
     () =>
       Effect.gen(function* () {
-        const { first, provider, second, third } = setUp()
         const deadlines: Array<number> = []
-        for (const vendor of [first, second, third]) {
-          vendor.always(() =>
-            Effect.gen(function* () {
-              const deadline = yield* Deadline
-              deadlines.push(deadline)
-              assert.isAbove(deadline, yield* Clock.currentTimeMillis)
-              return yield* fails("Timeout")(targets("example.com"))
-            }),
-          )
+        const late = {
+          ...providerOf(ScriptedVendor.make()),
+          lookup: (asked: Arr.NonEmptyReadonlyArray<Target>, { deadline }: LookupContext) => {
+            deadlines.push(deadline)
+            return Effect.as(fails("Timeout")(asked), [])
+          },
         }
-        yield* Effect.provideService(provider.lookup(targets("example.com")), Deadline, 8000)
+        const provider = Fallback.make([late, late, late])
+        yield* provider.lookup(targets("example.com"), context({ deadline: 8000 }))
         assert.deepStrictEqual(deadlines, [4000, 4000, 8000])
       }),
   )

@@ -14,7 +14,8 @@ import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import * as Http from "../../src/providers/Http.ts"
-import { lookup, status, tags } from "../support/lookup.ts"
+import { ask, status } from "../support/askVendor.ts"
+import { tags } from "../support/lookup.ts"
 
 const token = "an-http-token-for-tests"
 
@@ -75,7 +76,7 @@ it.scoped(
   () =>
     Effect.gen(function* () {
       const vendor = yield* make
-      assert.deepStrictEqual(yield* lookup(vendor, a, b), [checked(a), checked(b)])
+      assert.deepStrictEqual(yield* ask(vendor, a, b), [checked(a), checked(b)])
       assert.containSubset(vendor.calls, [
         { method: "POST", url: "/figures", headers: { authorization: `Bearer ${token}` } },
       ])
@@ -86,18 +87,6 @@ it.scoped(
         ],
       })
     }),
-)
-
-it.scoped("the http provider sends 120 targets in three calls of at most 50", () =>
-  Effect.gen(function* () {
-    const vendor = yield* make
-    const urls = Array.from({ length: 120 }, (_, i) => `https://host-${i}.example.com/`)
-    assert.deepStrictEqual(yield* lookup(vendor, ...urls), urls.map(checked))
-    assert.deepStrictEqual(
-      vendor.calls.map(({ json }) => decodeQuestion(json).targets.length),
-      [50, 50, 20],
-    )
-  }),
 )
 
 describe("an unusable result of the http provider", () => {
@@ -120,17 +109,53 @@ describe("an unusable result of the http provider", () => {
         vendor.script(
           results((items) => items.flatMap((item, i) => (i === 1 ? change(item) : item))),
         )
-        assert.deepStrictEqual(tags(yield* lookup(vendor, a, b)), ["PROVIDER_ERROR", "ok"])
+        assert.deepStrictEqual(tags(yield* ask(vendor, a, b)), ["PROVIDER_ERROR", "ok"])
       }),
     )
   }
 })
 
+it.scoped("a target that the http provider calls unknown fails with the cause unknown", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    vendor.script(results((items) => items.map((item, i) => (i === 0 ? item : unknown))))
+    assert.containSubset(yield* ask(vendor, a, b), [
+      { _tag: "Failed", reason: "PROVIDER_ERROR", cause: "unknown" },
+      checked(b),
+    ])
+  }),
+)
+
+const unknown = { url: a, unknown: true }
+
+it.scoped("the figures of the http provider have the index that its answer names", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    const named = (index: unknown) =>
+      FakeVendor.rewrite("index", (json) => ({ ...Object(json), index }))
+    vendor.script(named("2026-11"), named(null))
+    const metrics = figures(a)
+    assert.deepStrictEqual(yield* ask(vendor, a), [Outcome.Checked({ metrics, index: "2026-11" })])
+    assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
+  }),
+)
+
+it.scoped("a byte order mark before the answer of the http provider is ignored", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    vendor.script({
+      name: "byte order mark",
+      apply: (response, { body }) => void response.end(`\ufeff${body}`),
+    })
+    assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
+  }),
+)
+
 it.scoped("of two results for one target, the http provider uses the first result", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     vendor.script(results(([first]) => [first, { url: a, error: "a second one" }]))
-    assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
+    assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
   }),
 )
 
@@ -140,7 +165,7 @@ for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
       const vendor = yield* make
       vendor.script(results((items) => items.map((item) => ({ ...item, ...change }))))
       const { domainAuthority, pageAuthority } = figures(a)
-      assert.deepStrictEqual(yield* lookup(vendor, a), [
+      assert.deepStrictEqual(yield* ask(vendor, a), [
         Outcome.Checked({ metrics: { domainAuthority, pageAuthority } }),
       ])
     }),
@@ -150,14 +175,13 @@ for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
 for (const [reason, fault] of [
   ...FakeVendor.failures,
   ["Refused", FakeVendor.answer(401, `{"message":"the token is wrong"}`)],
-  ["Refused", FakeVendor.answer(403, "the load balancer knows no credit-union.example.com")],
-  ["Exhausted", FakeVendor.answer(401, "No credits are left")],
   ["Exhausted", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
-  ["Exhausted", FakeVendor.answer(403, `{"error":{"type":"insufficient_quota"}}`)],
-  ["Exhausted", FakeVendor.answer(403, `{"message":"Your plan is exhausted."}`)],
-  ["Exhausted", FakeVendor.answer(429, `{"message":"Monthly quota exceeded"}`)],
-  ["Throttled", FakeVendor.answer(429, `{"message":"resource exhausted, slow down"}`)],
-  ["Rejected", FakeVendor.answer(400, `{"message":"the quota is no target"}`)],
+  ["Refused", FakeVendor.answer(401, "No credits are left")],
+  ["Refused", FakeVendor.answer(403, `{"error":{"type":"insufficient_quota"}}`)],
+  ["Throttled", FakeVendor.answer(429, `{"message":"Monthly quota exceeded"}`)],
+  ["Rejected", FakeVendor.answer(400, `{"message":"bad: https://example.com/quota/billing"}`)],
+  ["Rejected", FakeVendor.answer(422, "")],
+  ["Malformed", FakeVendor.answer(200, `{"index":7,"results":[]}`)],
   ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
 ] as const) {
   it.scoped(
@@ -166,9 +190,9 @@ for (const [reason, fault] of [
       Effect.gen(function* () {
         const vendor = yield* make
         vendor.script(fault)
-        const error = yield* Effect.flip(lookup(vendor, a))
+        const error = yield* Effect.flip(ask(vendor, a))
         assert.containSubset(error, { provider: "http", reason })
-        assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
+        assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
       }),
   )
 }
@@ -183,33 +207,17 @@ for (const body of [
     Effect.gen(function* () {
       const vendor = yield* make
       vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
-      const error = yield* Effect.flip(lookup(vendor, a))
+      const error = yield* Effect.flip(ask(vendor, a))
       assert.strictEqual(error.detail, "HTTP 400, out of order")
     }),
   )
 }
 
-it.scoped(
-  "the http provider's Retry-After may be a month if its quota is used up, else an hour",
-  () =>
-    Effect.gen(function* () {
-      const vendor = yield* make
-      for (const status of [402, 429]) {
-        vendor.script(FakeVendor.answer(status, "", { "retry-after": "2000000" }))
-      }
-      const errors = yield* Effect.replicateEffect(Effect.flip(lookup(vendor, a)), 2)
-      assert.deepStrictEqual(
-        errors.map(({ retryAfter }) => retryAfter),
-        [Duration.seconds(2_000_000), Duration.hours(1)],
-      )
-    }),
-)
-
 it.scoped("the error of the http provider has the Retry-After of a 429 or a 503", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     vendor.script(FakeVendor.throttled("7"), FakeVendor.answer(503, "", { "retry-after": "8" }))
-    const errors = yield* Effect.replicateEffect(Effect.flip(lookup(vendor, a)), 2)
+    const errors = yield* Effect.replicateEffect(Effect.flip(ask(vendor, a)), 2)
     assert.deepStrictEqual(
       errors.map(({ retryAfter }) => retryAfter),
       [Duration.seconds(7), Duration.seconds(8)],
@@ -224,12 +232,12 @@ it.scoped(
       const vendor = yield* make
       for (const message of [token, `Bearer ${token}`]) {
         vendor.script(FakeVendor.answer(401, JSON.stringify({ message: `bad: ${message}` })))
-        const error = yield* Effect.flip(lookup(vendor, a))
+        const error = yield* Effect.flip(ask(vendor, a))
         assert.notInclude(inspect(error), message)
         assert.include(error.detail, "<redacted>")
       }
       vendor.script(results(() => [{ url: a, error: token }]))
-      assert.notInclude(inspect(yield* lookup(vendor, a)), token)
+      assert.notInclude(inspect(yield* ask(vendor, a)), token)
     }),
 )
 
@@ -256,11 +264,14 @@ describe("the documents of the protocol", () => {
         body: JSON.stringify(Answer.examples[0]),
       }))
       const layer = Http.layer({ url: vendor.address, token: Redacted.make(token) })
-      yield* lookup({ layer }, a)
+      yield* ask({ layer }, a)
       assert.deepStrictEqual(vendor.calls[0]?.json, Question.examples[0])
-      assert.deepStrictEqual(yield* lookup({ layer }, "example.com", "www.example.org/a"), [
-        Outcome.Checked({ metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 } }),
-        providerFailed("the provider answered: the page is not in the index"),
+      assert.deepStrictEqual(yield* ask({ layer }, "example.com", "www.example.org/a"), [
+        Outcome.Checked({
+          metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
+          index: "2026-11-01",
+        }),
+        providerFailed("the provider does not know the target", "unknown"),
       ])
     }),
   )
@@ -282,19 +293,19 @@ describe("the documents of the protocol", () => {
         const url = Schema.decodeUnknownSync(Schema.String)(line)
         const layer = Http.layer({ url, token: Redacted.make(token) })
         assert.deepStrictEqual(
-          yield* lookup({ layer }, "example.com", "example.net", "example.org", "wikipedia.org"),
+          yield* ask({ layer }, "example.com", "example.net", "example.org", "wikipedia.org"),
           [
             Outcome.Checked({
               metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
             }),
-            providerFailed("the provider answered: no figures of example.net"),
+            providerFailed("the provider does not know the target", "unknown"),
             Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
             // `authority provider status --live` asks for wikipedia.org.
             Outcome.Checked({ metrics: { domainAuthority: 97, pageAuthority: 88 } }),
           ],
         )
         const stranger = Http.layer({ url, token: Redacted.make("another-token") })
-        const error = yield* Effect.flip(lookup({ layer: stranger }, "example.com"))
+        const error = yield* Effect.flip(ask({ layer: stranger }, "example.com"))
         assert.containSubset(error, { reason: "Refused", detail: "HTTP 401, the token is wrong" })
       }),
   )

@@ -1,5 +1,5 @@
 import { inspect as nodeInspect } from "node:util"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -8,19 +8,24 @@ import * as Either from "effect/Either"
 import { constant } from "effect/Function"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as TestClock from "effect/TestClock"
 import * as Tracer from "effect/Tracer"
 import { Outcome } from "../../src/Metrics.ts"
 import * as Moz from "../../src/providers/Moz.ts"
+import { Vendor } from "../../src/providers/Vendor.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, status, tags, targets } from "../support/lookup.ts"
+import { answer, ask, context, status } from "../support/askVendor.ts"
+import { tags, targets } from "../support/lookup.ts"
 
 const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
 
-const checked = (page: string) => Outcome.Checked({ metrics: FakeMoz.figures(page) })
+const checked = (page: string) =>
+  Outcome.Checked({ metrics: FakeMoz.figures(page), index: FakeMoz.index })
 
 const decodeCall = Schema.decodeUnknownSync(
   Schema.Struct({
@@ -37,12 +42,16 @@ describe("requests to Moz", () => {
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
-        yield* lookup(moz, "example.com", "http://www.example.co.uk/a?b=c")
+        yield* ask(moz, "example.com", "http://www.example.co.uk/a?b=c")
         assert.lengthOf(moz.calls, 1)
         assert.containSubset(moz.calls[0], {
           method: "POST",
           url: "/jsonrpc",
-          headers: { "x-moz-token": FakeMoz.token, "content-type": "application/json" },
+          headers: {
+            "x-moz-token": FakeMoz.token,
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+          },
         })
         const { id, ...call } = decodeCall(moz.calls[0]?.json)
         assert.match(id, /^[0-9a-f-]{36}$/)
@@ -62,30 +71,50 @@ describe("requests to Moz", () => {
       }),
   )
 
-  it.scoped(
-    "a lookup of over 50 targets takes several Moz calls, and a failed call fails only its own targets",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        const urls = Arr.makeBy(120, (i) => `https://example.com/${i}`)
-        assert.deepStrictEqual(
-          yield* lookup(moz, ...urls),
-          targets(...urls).map(({ page }) => checked(page)),
-        )
-        assert.deepStrictEqual(
-          moz.asked().map((pages) => pages.length),
-          [50, 50, 20],
-        )
+  it.scoped("a Moz target without a result costs no row", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
+      const { cost, rows } = yield* answer(moz, "example.com/a", "example.com/b", "example.com/c")
+      assert.deepStrictEqual({ cost, rows }, { cost: undefined, rows: 2 })
+    }),
+  )
 
-        moz.script(FakeVendor.unavailable)
-        assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), [
-          ...Arr.replicate("PROVIDER_ERROR", 50),
-          ...Arr.replicate("ok", 70),
-        ])
-        moz.always(FakeVendor.unavailable)
-        const error = yield* Effect.flip(lookup(moz, ...urls))
-        assert.strictEqual(error.reason, "Unavailable")
-      }),
+  it.scoped("figures of Moz name its index, which is asked for once an hour", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { call } = yield* Effect.provide(Vendor, moz.layer)
+      const indexNow = Effect.map(call(targets("example.com"), context), ({ outcomes }) =>
+        outcomes.map((outcome) => (outcome._tag === "Checked" ? outcome.index : outcome.detail)),
+      )
+      assert.deepStrictEqual(yield* indexNow, [FakeMoz.index])
+      moz.indices.now = "a new index"
+      assert.deepStrictEqual(yield* indexNow, [FakeMoz.index])
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* indexNow, ["a new index"])
+      moz.indices.fault = FakeVendor.throttled("7")
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* indexNow, [undefined])
+      assert.deepStrictEqual(yield* indexNow, [undefined])
+      assert.strictEqual(moz.indices.calls, 3)
+    }),
+  )
+
+  it.scoped("a Moz index that never answers delays no second lookup, even if the first left", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.indices.fault = FakeVendor.hang
+      const { call } = yield* Effect.provide(Vendor, moz.layer)
+      const first = yield* Effect.fork(call(targets("example.com"), context))
+      yield* Effect.promise(() => vi.waitFor(() => assert.strictEqual(moz.indices.calls, 1)))
+      yield* Fiber.interrupt(first)
+      yield* TestClock.adjust("2 seconds")
+      const { outcomes } = yield* call(targets("example.com/a"), context)
+      assert.deepStrictEqual(outcomes, [
+        Outcome.Checked({ metrics: FakeMoz.figures("example.com/a") }),
+      ])
+      assert.strictEqual(moz.indices.calls, 1)
+    }),
   )
 
   it.scoped("a Moz quota whose reset time is out of range is reported as Malformed", () =>
@@ -104,7 +133,7 @@ describe("requests to Moz", () => {
   it.scoped("the status of Moz has the quota and the index, and costs no row", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
-      yield* lookup(moz, "example.com", "example.org")
+      yield* ask(moz, "example.com", "example.org")
       const quota = {
         unit: "rows",
         allotted: 3000,
@@ -113,7 +142,7 @@ describe("requests to Moz", () => {
         resetsAt: 1788246000000,
       }
       assert.deepStrictEqual(yield* status(moz), { quota, index: FakeMoz.index })
-      moz.script(FakeVendor.none, FakeVendor.throttled("10"))
+      moz.indices.fault = FakeVendor.throttled("10")
       assert.deepStrictEqual(yield* status(moz), { quota, index: undefined })
       assert.strictEqual(moz.rows(), 2)
     }),
@@ -126,9 +155,9 @@ describe("answers from Moz", () => {
   it.scoped("Moz results in any order are matched to their targets", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
-      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
       moz.script(FakeMoz.results(Arr.rotate(1)))
-      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
     }),
   )
 
@@ -140,7 +169,7 @@ describe("answers from Moz", () => {
           JSON.parse(JSON.stringify(json).replaceAll("https://example.com", "http://EXAMPLE.com.")),
         ),
       )
-      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
     }),
   )
 
@@ -148,7 +177,7 @@ describe("answers from Moz", () => {
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.partial((page) => page !== "example.com/b"))
-      assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+      assert.deepStrictEqual(tags(yield* ask(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
     }),
   )
 
@@ -156,7 +185,7 @@ describe("answers from Moz", () => {
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
-      const outcomes = yield* lookup(moz, ...urls)
+      const outcomes = yield* ask(moz, ...urls)
       assert.deepStrictEqual(tags(outcomes), ["PROVIDER_ERROR", "ok", "ok"])
       assert.include(JSON.stringify(outcomes[0]), "-32655")
     }),
@@ -179,7 +208,7 @@ describe("answers from Moz", () => {
             ...items,
           ]),
         )
-        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+        assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
       }),
   )
 
@@ -188,7 +217,7 @@ describe("answers from Moz", () => {
       const moz = yield* FakeMoz.make
       const bad = { domain_authority: 100.5 }
       moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
-      assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+      assert.deepStrictEqual(tags(yield* ask(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
     }),
   )
 
@@ -228,8 +257,8 @@ describe("answers from Moz", () => {
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeVendor.drip, FakeVendor.delay(1))
-      assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
-      assert.deepStrictEqual(yield* lookup(moz, "example.com/b"), [checked("example.com/b")])
+      assert.deepStrictEqual(yield* ask(moz, "example.com/a"), [checked("example.com/a")])
+      assert.deepStrictEqual(yield* ask(moz, "example.com/b"), [checked("example.com/b")])
     }),
   )
 })
@@ -252,8 +281,9 @@ describe("a failed Moz call", () => {
     ["Rejected", rpcFailure(200, { code: -32601, message: "Method not found" })],
     ["Refused", rpcFailure(401, rpcError(-32651, 401, "auth-failed"))],
     ["Throttled", rpcFailure(200, rpcError(-32000, 429, "slow-down"))],
-    ["Exhausted", rpcFailure(400, rpcError(-32653, 400, "quota-exceeded"))],
-    ["Exhausted", rpcFailure(200, { code: -32000, message: "Row quota is used up" })],
+    ["Exhausted", rpcFailure(402, rpcError(-32653, 402, "pay"))],
+    ["Rejected", rpcFailure(400, rpcError(-32653, 400, "https://example.com/quota-exceeded"))],
+    ["Unavailable", rpcFailure(200, { code: -32000, message: "Row quota is used up" })],
     ["Unavailable", rpcFailure(500, rpcError(-32602, 500, "quota"))],
     ["Unavailable", rpcFailure(500, { code: -32602, message: "unexpected" })],
     ["Unavailable", rpcFailure(200, { code: -32602, message: "unexpected" })],
@@ -266,18 +296,66 @@ describe("a failed Moz call", () => {
         Effect.gen(function* () {
           const moz = yield* FakeMoz.make
           moz.script(fault)
-          const error = yield* Effect.flip(lookup(moz, "example.com/a"))
+          const error = yield* Effect.flip(ask(moz, "example.com/a"))
           assert.containSubset(error, { _tag: "ProviderError", provider: "moz", reason })
-          assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
+          assert.deepStrictEqual(yield* ask(moz, "example.com/a"), [checked("example.com/a")])
         }),
     )
   }
+
+  const refusal = rpcFailure(400, rpcError(-32653, 400, "something-new"))
+
+  it.scoped(
+    "a refusal of Moz means that it is exhausted, until the period ends, when its quota has no rows left",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        yield* TestClock.setTime(1_788_246_000_000 - 5000)
+        moz.script(refusal, FakeMoz.exhausted)
+        const error = yield* Effect.flip(ask(moz, "example.com/a"))
+        assert.strictEqual(error.reason, "Exhausted")
+        assert.deepStrictEqual(error.retryAfter, Duration.seconds(5))
+
+        const overage = FakeVendor.rewrite("overage", (json) =>
+          JSON.parse(
+            JSON.stringify(json).replace(
+              /"used":\d+,"overage":false/,
+              '"used":3000,"overage":true',
+            ),
+          ),
+        )
+        moz.script(refusal, overage)
+        const another = yield* Effect.flip(ask(moz, "example.com/a"))
+        assert.strictEqual(another.reason, "Rejected")
+      }),
+  )
+
+  it.scoped("Moz's quota is asked at most once a minute, and only after refusals", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { call } = yield* Effect.provide(Vendor, moz.layer)
+      const asked = (...faults: ReadonlyArray<FakeVendor.Fault>) =>
+        Effect.gen(function* () {
+          const before = moz.calls.length
+          moz.script(...faults)
+          const { reason } = yield* Effect.flip(call(targets("example.com"), context))
+          return [reason, moz.calls.length - before]
+        })
+      assert.deepStrictEqual(yield* asked(FakeVendor.throttled("7")), ["Throttled", 1])
+      assert.deepStrictEqual(yield* asked(FakeVendor.unavailable), ["Unavailable", 1])
+      assert.deepStrictEqual(yield* asked(refusal, FakeVendor.unavailable), ["Rejected", 2])
+      assert.deepStrictEqual(yield* asked(refusal), ["Rejected", 1])
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* asked(refusal, FakeMoz.exhausted), ["Exhausted", 2])
+      assert.deepStrictEqual(yield* asked(refusal), ["Exhausted", 1])
+    }),
+  )
 
   it.scoped("a refused connection to Moz is reported as Unreachable", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(FakeMoz.make)
       const layer = Moz.layer({ url, token: Redacted.make("x") })
-      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      const error = yield* Effect.flip(ask({ layer }, "example.com"))
       assert.containSubset(error, { reason: "Unreachable", detail: "ECONNREFUSED" })
     }),
   )
@@ -285,36 +363,26 @@ describe("a failed Moz call", () => {
   it.effect("a Moz token that is not a valid header value does not appear in the error", () =>
     Effect.gen(function* () {
       const layer = Moz.layer({ url: "http://localhost/", token: Redacted.make("a\nsecret") })
-      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      const error = yield* Effect.flip(ask({ layer }, "example.com"))
       assert.containSubset(error, { reason: "Unreachable", detail: "ERR_INVALID_CHAR" })
     }),
   )
 
-  it.scoped(
-    "a Moz error carries the vendor's Retry-After, given in seconds or as a date, up to one hour",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        // TestClock starts at the epoch.
-        moz.script(
-          FakeVendor.throttled("7"),
-          FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
-          FakeVendor.throttled("soon"),
-          FakeVendor.throttled("9999999"),
-          FakeVendor.throttled("Fri, 31 Dec 9999 23:59:59 GMT"),
-        )
-        const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 5)
-        assert.deepStrictEqual(
-          waits.map(({ retryAfter }) => retryAfter),
-          [
-            Duration.seconds(7),
-            Duration.seconds(9),
-            undefined,
-            Duration.hours(1),
-            Duration.hours(1),
-          ],
-        )
-      }),
+  it.scoped("a Moz error carries the vendor's Retry-After, given in seconds or as a date", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      // TestClock starts at the epoch.
+      moz.script(
+        FakeVendor.throttled("7"),
+        FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
+        FakeVendor.throttled("soon"),
+      )
+      const waits = yield* Effect.replicateEffect(Effect.flip(ask(moz, "example.com")), 3)
+      assert.deepStrictEqual(
+        waits.map(({ retryAfter }) => retryAfter),
+        [Duration.seconds(7), Duration.seconds(9), undefined],
+      )
+    }),
   )
 
   it.scoped("an interrupted Moz lookup closes its connection", () =>
@@ -329,7 +397,7 @@ describe("a failed Moz call", () => {
           arrived.resolve()
         },
       })
-      const asking = yield* Effect.fork(lookup(moz, "example.com"))
+      const asking = yield* Effect.fork(ask(moz, "example.com"))
       yield* Effect.promise(() => arrived.promise)
       yield* asking.interruptAsFork(asking.id())
       yield* Effect.promise(() => closed.promise)
@@ -367,19 +435,23 @@ it.scoped("no error, log or trace contains the Moz token", () =>
         end: (_, exit) => void recorded.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
       }),
     })
+    // After a refusal, the quota is asked.
     moz.script(
       FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
+      FakeVendor.none,
       FakeVendor.reset,
       FakeVendor.answer(200, JSON.stringify({ echo: FakeMoz.token })),
       FakeVendor.answer(403, JSON.stringify({ message: url })),
+      FakeVendor.none,
       FakeVendor.answer(403, JSON.stringify({ message: `key=${inQuery}` })),
+      FakeVendor.none,
       FakeMoz.metrics(() => ({ page_authority: FakeMoz.token })),
     )
-    const ask = lookup(moz, "example.com").pipe(
+    const asking = ask(moz, "example.com").pipe(
       Effect.tapErrorCause((cause) => Effect.logError("failed", cause)),
       Effect.either,
     )
-    const answers = yield* Effect.replicateEffect(ask, 7).pipe(
+    const answers = yield* Effect.replicateEffect(asking, 7).pipe(
       Effect.withTracer(tracer),
       Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
     )
@@ -400,7 +472,7 @@ it.scoped("text from Moz is logged as one line without invisible characters", ()
     const message =
       "one\r\ntwo\u2028three \u001b[2Jred\u009b31m \u202etxt.exe\u2066 \u0000\u200b\ud800 ende"
     moz.script(FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message }))
-    const { detail } = yield* Effect.flip(lookup(moz, "example.com"))
+    const { detail } = yield* Effect.flip(ask(moz, "example.com"))
     assert.include(detail, "one two three \\u{1b}[2Jred\\u{9b}31m \\u{202e}txt.exe\\u{2066} ")
     assert.notMatch(detail, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
   }),

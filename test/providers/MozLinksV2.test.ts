@@ -3,7 +3,8 @@ import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
 import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, tags } from "../support/lookup.ts"
+import { ask } from "../support/askVendor.ts"
+import { tags } from "../support/lookup.ts"
 
 const checked = (page: string) => Outcome.Checked({ metrics: FakeMozLinksV2.figures(page) })
 
@@ -13,7 +14,7 @@ it.scoped("Moz Links v2 gets targets without a scheme, and the token in a header
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     assert.deepStrictEqual(
-      yield* lookup(moz, "https://example.com", ...urls),
+      yield* ask(moz, "https://example.com", ...urls),
       ["example.com/", ...urls].map(checked),
     )
     assert.lengthOf(moz.calls, 1)
@@ -31,7 +32,7 @@ it.scoped(
   () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make
-      yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
+      yield* ask({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
       assert.containSubset(moz.calls[0]?.headers, {
         authorization: `Basic ${Buffer.from("mozscape-1:secret").toString("base64")}`,
       })
@@ -46,7 +47,7 @@ it.scoped("a Moz Links v2 answer with a wrong number of results is reported as M
       FakeMozLinksV2.results((items) => items.slice(1)),
       FakeMozLinksV2.results((items) => [...items, ...items]),
     )
-    const errors = yield* Effect.replicateEffect(Effect.flip(lookup(moz, ...urls)), 2)
+    const errors = yield* Effect.replicateEffect(Effect.flip(ask(moz, ...urls)), 2)
     assert.deepStrictEqual(
       errors.map(({ reason }) => reason),
       ["Malformed", "Malformed"],
@@ -63,7 +64,7 @@ it.scoped("Moz Links v2 results that are swapped, doubled or of another domain a
       FakeMozLinksV2.results(([, second = {}]) => [{ ...second, page: "other.example/" }, second]),
     )
     const errors = yield* Effect.replicateEffect(
-      Effect.flip(lookup(moz, "a.example.com", "b.example.org")),
+      Effect.flip(ask(moz, "a.example.com", "b.example.org")),
       3,
     )
     assert.deepStrictEqual(
@@ -77,14 +78,14 @@ it.scoped("a malformed Moz Links v2 result fails only its target", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     moz.script(FakeMozLinksV2.results(([first, ...rest]) => [first, null, ...rest.slice(1)]))
-    assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+    assert.deepStrictEqual(tags(yield* ask(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
   }),
 )
 
 it.scoped("a Moz Links v2 call with a bad target is reported as Rejected", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
-    const error = yield* Effect.flip(lookup(moz, "example.com", FakeMozLinksV2.refused))
+    const error = yield* Effect.flip(ask(moz, "example.com", FakeMozLinksV2.refused))
     assert.containSubset(error, { provider: "moz-links-v2", reason: "Rejected" })
   }),
 )
@@ -96,9 +97,9 @@ for (const [reason, fault] of FakeVendor.failures) {
       Effect.gen(function* () {
         const moz = yield* FakeMozLinksV2.make
         moz.script(fault)
-        const error = yield* Effect.flip(lookup(moz, ...urls))
+        const error = yield* Effect.flip(ask(moz, ...urls))
         assert.containSubset(error, { provider: "moz-links-v2", reason })
-        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+        assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
       }),
   )
 }

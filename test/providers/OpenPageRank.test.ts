@@ -1,15 +1,10 @@
 import { assert, it } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as TestClock from "effect/TestClock"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { checkedFrom, type Outcome } from "../../src/Metrics.ts"
-import { MetricsCache } from "../../src/MetricsCache.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
-import * as Cached from "../../src/providers/Cached.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, tags, targets } from "../support/lookup.ts"
+import { answer, ask } from "../support/askVendor.ts"
+import { tags } from "../support/lookup.ts"
 
 const checked = (domain: string, of?: string) => {
   const authority = Math.round(FakeOpenPageRank.rank(domain) * 1000) / 100
@@ -26,7 +21,7 @@ it.scoped(
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       assert.deepStrictEqual(
-        yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
+        yield* ask(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
         [
           checked("example.co.uk"),
           checked("example.co.uk", "example.co.uk"),
@@ -44,7 +39,7 @@ it.scoped(
 it.scoped("a domain that Open PageRank does not know is unknown and has no authority of 0", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
-    assert.deepStrictEqual(causes(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
+    assert.deepStrictEqual(causes(yield* ask(opr, FakeOpenPageRank.unknown, "example.org")), [
       "unknown",
       "ok",
     ])
@@ -55,7 +50,7 @@ it.scoped("a name that Open PageRank calls invalid is unknown", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeOpenPageRank.body({ results: [], invalid: ["example.com", { other: 1 }] }))
-    assert.deepStrictEqual(causes(yield* lookup(opr, "example.com", "example.org")), [
+    assert.deepStrictEqual(causes(yield* ask(opr, "example.com", "example.org")), [
       "unknown",
       "failed",
     ])
@@ -66,7 +61,7 @@ it.scoped("an answer without `as_of` and `invalid` has figures without an index"
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeOpenPageRank.body({ as_of: undefined, invalid: undefined }))
-    const [outcome] = yield* lookup(opr, "example.com")
+    const [outcome] = yield* ask(opr, "example.com")
     assert.hasAllKeys(outcome, ["_tag", "metrics"])
   }),
 )
@@ -75,7 +70,7 @@ for (const former of [{ path: "/api/v1.0/getPageRank" }, { key: "a-key-of-the-fo
   it.scoped(`with ${JSON.stringify(former)}, the error says that Open PageRank moved`, () =>
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
-      const error = yield* Effect.flip(lookup(opr.former(former), "example.com"))
+      const error = yield* Effect.flip(ask(opr.former(former), "example.com"))
       assert.strictEqual(error.reason, "Refused")
       assert.match(error.message, /Open PageRank moved: get a key at https:/)
     }),
@@ -94,7 +89,7 @@ for (const change of [
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       opr.script(FakeOpenPageRank.item("example.com", change))
-      assert.deepStrictEqual(tags(yield* lookup(opr, "example.com", "example.org")), [
+      assert.deepStrictEqual(tags(yield* ask(opr, "example.com", "example.org")), [
         "PROVIDER_ERROR",
         "ok",
       ])
@@ -102,39 +97,13 @@ for (const change of [
   )
 }
 
-it.scoped(
-  "the first purchase of a domain fills its history with the vendor's figures, and no other purchase asks for them",
-  () =>
-    Effect.gen(function* () {
-      const opr = yield* FakeOpenPageRank.make
-      const cached = yield* Cached.make("open-page-rank", {
-        ttl: Duration.hours(1),
-        capacity: 10,
-        history: Duration.days(730),
-        hasVendorHistory: true,
-      })
-      const vendor = yield* Effect.provide(MetricsProvider, opr.layer)
-      const provider = cached.writeThrough(vendor)
-      const asked = () => opr.calls.map(({ json }) => Object(json).include_history)
-      yield* TestClock.adjust("1 hour")
-      yield* provider.lookup(targets("example.com", "example.com/a", "example.org/a"))
-      yield* TestClock.adjust("2 hours")
-      yield* provider.lookup(targets("example.com"))
-      assert.deepStrictEqual(asked(), [true, false])
-      yield* TestClock.adjust("1 second")
-      const store = yield* MetricsCache
-      const seen = (page: string) =>
-        Effect.map(store.observations(page, { since: -1, limit: 10 }), (observations) =>
-          observations.map((one) => [one.ofVendor, one.index, one.metrics.domainAuthority]),
-        )
-      const now = Math.round(FakeOpenPageRank.rank("example.com") * 1000) / 100
-      assert.sameDeepMembers(yield* seen("example.com/"), [
-        [true, "2018-02-01", 57.7],
-        [true, "2018-01-01", 86.3],
-        [false, FakeOpenPageRank.index, now],
-      ])
-      assert.deepStrictEqual(yield* seen("example.com/a"), [[false, FakeOpenPageRank.index, now]])
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+it.scoped("Open PageRank bills a row for each domain, also for one that it does not know", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    const urls = ["example.com/a", "example.com/b", FakeOpenPageRank.unknown]
+    const { cost, rows } = yield* answer(opr, ...urls)
+    assert.deepStrictEqual({ cost, rows }, { cost: undefined, rows: 2 })
+  }),
 )
 
 it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding error", () =>
@@ -143,7 +112,7 @@ it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding er
     opr.script(FakeOpenPageRank.item("example.com", { open_page_rank: 5.77 }))
     const metrics = { domainAuthority: 57.7, pageAuthority: 57.7 }
     const { index } = FakeOpenPageRank
-    assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checkedFrom(metrics, { index })])
+    assert.deepStrictEqual(yield* ask(opr, "example.com"), [checkedFrom(metrics, { index })])
   }),
 )
 
@@ -157,9 +126,9 @@ for (const [reason, fault] of [
       Effect.gen(function* () {
         const opr = yield* FakeOpenPageRank.make
         opr.script(fault)
-        const error = yield* Effect.flip(lookup(opr, "example.com"))
+        const error = yield* Effect.flip(ask(opr, "example.com"))
         assert.containSubset(error, { provider: "open-page-rank", reason })
-        assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checked("example.com")])
+        assert.deepStrictEqual(yield* ask(opr, "example.com"), [checked("example.com")])
       }),
   )
 }

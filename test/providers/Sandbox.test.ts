@@ -5,8 +5,10 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import { isWithinScale, type Metrics, type Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
-import { lookup, tags, targets } from "../support/lookup.ts"
+import * as MonotonicClock from "../../src/time/MonotonicClock.ts"
+import { tags, targets } from "../support/lookup.ts"
 
 // `xn--` begins an encoded label, and most of those that are made at random are invalid.
 const label = FastCheck.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/).filter(
@@ -96,15 +98,27 @@ describe("the sandbox", () => {
     assert.notProperty(metricsOf("no-spam-score.example.com"), "spamScore")
   })
 
-  it.effect("the sandbox answers for slow.example.com after five seconds", () =>
-    Effect.gen(function* () {
-      const list = ["example.com", "slow.example.com"]
-      assert.isUndefined(Sandbox.outcomesOf(targets(...list)))
-      const asked = yield* Effect.fork(lookup(Sandbox, ...list))
-      yield* TestClock.adjust("4999 millis")
-      assert.isTrue(Option.isNone(yield* Fiber.poll(asked)))
-      yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(tags(yield* Fiber.join(asked)), ["ok", "ok"])
-    }),
+  it.effect(
+    "the sandbox answers for slow.example.com after five seconds, or fails at the deadline",
+    () =>
+      Effect.gen(function* () {
+        const list = ["example.com", "slow.example.com"]
+        assert.isUndefined(Sandbox.outcomesOf(targets(...list)))
+        const provider = yield* Effect.provide(MetricsProvider, Sandbox.layer)
+        const lookup = Effect.fn(function* (ms: number) {
+          const deadline = (yield* MonotonicClock.now) + ms
+          const context = { account: "a", deadline, maxAgeMs: 0, requestId: "r", charged: 0 }
+          return yield* Effect.fork(provider.lookup(targets(...list), context))
+        })
+        const asked = yield* lookup(10_000)
+        yield* TestClock.adjust("4999 millis")
+        assert.isTrue(Option.isNone(yield* Fiber.poll(asked)))
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(tags(yield* Fiber.join(asked)), ["ok", "ok"])
+
+        const late = yield* lookup(3000)
+        yield* TestClock.adjust("3 seconds")
+        assert.deepStrictEqual(tags(yield* Fiber.join(late)), ["ok", "PROVIDER_ERROR"])
+      }),
   )
 })

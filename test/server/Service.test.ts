@@ -111,7 +111,7 @@ describe("a service with the program's own vendor", () => {
         const vendor = countingVendor()
         const { left, outcomes } = yield* checkOnce(
           {
-            provider: vendor.layer,
+            provider: Provider.undecorated(vendor.layer),
             stores: Server.inMemory,
             settings: { AUTHORITY_PORT: "0", AUTHORITY_CREDIT_PRICE: "3" },
           },
@@ -168,11 +168,11 @@ describe("a service with a ledger of the program's own", () => {
           Server.inDatabase.auditLog,
           Server.inDatabase.health,
           Server.inDatabase.metricsCache,
-          Server.inDatabase.purchases,
+          Server.inDatabase.costs,
           ledgerOf(calls),
         )
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: `sqlite:${file}` }
-        const service = Server.layer({ vendor: Provider.Fake.make().layer, stores, settings })
+        const service = Server.layer({ vendor: Provider.Fake.make().vendor, stores, settings })
         const context = yield* Layer.build(Layer.provide(service, silent))
         const key = yield* Effect.provide(Server.newKey({ account: "acme", credits: 4 }), context)
         const { url } = Context.get(context, Server.Service)
@@ -226,17 +226,16 @@ describe("a service with a ledger of the program's own", () => {
   )
 })
 
-const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, purchases } =
-  Server.inDatabase
+const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, costs } = Server.inDatabase
 
-it("a program whose stores lack the audit log or the purchases does not compile", () => {
+it("a program whose stores lack the audit log or the costs does not compile", () => {
   const others = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache)
   const serviceOn = (stores: NonNullable<Server.Options<never, Server.StoreFailure>["stores"]>) =>
     Server.layer({ provider: Provider.Fake.make().layer, stores })
-  assert.isTrue(Layer.isLayer(serviceOn(Layer.mergeAll(others, auditLog, purchases))))
+  assert.isTrue(Layer.isLayer(serviceOn(Layer.mergeAll(others, auditLog, costs))))
   // @ts-expect-error: the audit log is missing.
-  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, purchases))))
-  // @ts-expect-error: the purchases are missing, so no ceiling would hold.
+  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, costs))))
+  // @ts-expect-error: the costs are missing, so no ceiling would hold.
   assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, auditLog))))
 })
 
@@ -246,7 +245,7 @@ it.scopedLive(
     Effect.gen(function* () {
       const token = "a-token-for-the-tests-of-32-chars"
       const service = Server.layer({
-        vendor: Provider.Fake.make().layer,
+        vendor: Provider.Fake.make().vendor,
         stores: Layer.mergeAll(
           accounts,
           apiKeys,
@@ -254,7 +253,7 @@ it.scopedLive(
           creditLedger,
           health,
           metricsCache,
-          purchases,
+          costs,
         ),
         settings: {
           AUTHORITY_PORT: "0",

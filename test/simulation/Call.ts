@@ -14,8 +14,8 @@ export class Call {
   endedAt = Number.POSITIVE_INFINITY
   /** A fault made the whole call slow or made it fail. */
   hasFault = false
-  /** The vendor asked for a pause, which holds for all replicas. */
-  hasAskedForPause = false
+  /** The vendor asked for a pause: its rate limit was exceeded, or its quota is used up. */
+  asksForPause = false
   /** The rows that the vendor bills. */
   billedRows = 0
   /** The process cannot know what the vendor bills. */

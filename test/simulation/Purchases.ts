@@ -1,6 +1,6 @@
 /**
  * Watches the calls of all replicas to the vendors. While the store and the processes work, a
- * replica must not buy what another one is buying, or what another one has bought.
+ * replica must not buy for a request what another one had bought and stored before that request.
  */
 import type { Call, Caller } from "./Call.ts"
 import type { Faults } from "./Faults.ts"
@@ -11,15 +11,19 @@ interface Options {
   readonly faults: Faults
   /** How long no replica must buy figures anew, in milliseconds. */
   readonly knownMs: number
-  /** How long after trouble a replica may buy what another one buys, in milliseconds. */
+  /** How long after trouble a replica may buy what another one has bought, in milliseconds. */
   readonly excusedMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
 }
 
+/** How long after a call its figures are stored, in milliseconds. */
+const storedMs = 600
+
+/** The longest time from the beginning of a lookup until it reads the store, in milliseconds. */
+const readMs = 100
+
 export class Purchases {
-  /** All calls of all processes. */
-  readonly calls: Array<Call> = []
   /** When figures were bought without trouble, by provider and page; times of `World.now`. */
   private readonly bought = new Map<string, { readonly at: number; readonly process: Caller }>()
   private readonly options: Options
@@ -28,30 +32,17 @@ export class Purchases {
     this.options = options
   }
 
-  begins(call: Call): void {
-    const { knownMs, problem, world } = this.options
-    for (const page of this.isTroubled ? [] : call.pages.keys()) {
-      const others = this.calls.filter(
-        ({ endedAt, pages, process, provider }) =>
-          provider === call.provider &&
-          process !== call.process &&
-          process.isRunning &&
-          endedAt > world.now &&
-          pages.has(page),
-      )
-      for (const { process } of others) {
-        problem(
-          `${call.process.name} buys ${call.provider} ${page}, which ${process.name} is buying`,
-        )
-      }
-      const bought = this.bought.get(`${call.provider} ${page}`)
-      if (bought === undefined || bought.process === call.process) continue
-      if (world.now < bought.at + knownMs && this.options.faults.troubleAt < bought.at) {
-        const { name } = bought.process
-        problem(`${call.process.name} buys ${call.provider} ${page}, which ${name} has bought`)
-      }
-    }
-    this.calls.push(call)
+  /** A call begins to buy a page, for lookups that began at the times `wantedAt`. */
+  begins(call: Call, page: string, wantedAt: ReadonlyArray<number>): void {
+    const { faults, knownMs, problem } = this.options
+    const bought = this.bought.get(`${call.provider} ${page}`)
+    if (bought === undefined || bought.process === call.process) return
+    if (this.isTroubled || faults.troubleAt >= bought.at) return
+    const isExcused = (at: number) => at < bought.at + storedMs || at > bought.at + knownMs - readMs
+    if (wantedAt.length === 0 || wantedAt.some(isExcused)) return
+    problem(
+      `${call.process.name} buys ${call.provider} ${page}, which ${bought.process.name} has bought`,
+    )
   }
 
   /** The call has given figures for the page. */

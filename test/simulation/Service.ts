@@ -40,11 +40,9 @@ import { RequestId } from "../../src/RequestId.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
-import { ClaimTime } from "../../src/sql/claims.ts"
 import { NextTurn } from "../../src/sql/GroupCommit.ts"
 import * as Heartbeat from "../../src/sql/Heartbeat.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
-import * as SharedCommits from "../../src/sql/SharedCommits.ts"
 import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
 import * as Store from "./FaultyStore.ts"
@@ -173,11 +171,6 @@ export class Replica {
     Runtime.runFork(this.life.runtime)(effect).addObserver(callback)
   }
 
-  /** True when no vendor need be asked for the page. */
-  mayRefuse(page: string): boolean {
-    return this.life?.vendors.watch.mayRefuse(page) ?? false
-  }
-
   freeze(): void {
     this.current?.freeze()
   }
@@ -252,10 +245,7 @@ export class Replica {
       const injected = yield* Effect.provide(faulty, store)
       afterCrash = injected.afterCrash
       const database = Layer.succeedContext(store)
-      const stores = Vendor.settingsOf(world).sharesCommits
-        ? Layer.provideMerge(SharedCommits.layer, database)
-        : database
-      const context = yield* Layer.build(Layer.provide(service(vendors), stores))
+      const context = yield* Layer.build(Layer.provide(service(vendors), database))
       const runtime = yield* Effect.provide(Effect.runtime<Services>(), context)
       const express = yield* Effect.provide(FastPath.make(Credits.make(price)), context)
       const begin = yield* Call.make(Router.routes, () => ({ parent: undefined, end: () => {} }), {
@@ -268,7 +258,6 @@ export class Replica {
       return yield* never
     }).pipe(
       Effect.scoped,
-      Effect.provideService(ClaimTime, () => () => String(world.now)),
       Effect.provideService(NextTurn, { run: process.nextTurn }),
       Effect.provideService(ReconnectLimit, { limit: Duration.millis(timeoutMs + 10_000) }),
       Effect.provideService(Exchange, vendors.exchange),

@@ -9,11 +9,12 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { Metrics } from "../../src/Metrics.ts"
-import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Exchange from "../../src/providers/Exchange.ts"
 import * as Moz from "../../src/providers/Moz.ts"
+import * as SqlCosts from "../../src/providers/SqlCosts.ts"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
+import type { Vendor } from "../../src/providers/Vendor.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import type { Target } from "../../src/Target.ts"
 import type { Bills } from "./Bills.ts"
@@ -43,8 +44,6 @@ export const settingsOf = ({ seed }: World) => {
     hasMaxAge: random.chance(0.3),
     /** The most rows that Moz may sell in a month. The world ends one month and begins another. */
     mozCeiling: random.pick([undefined, undefined, 10, 20]),
-    /** In some worlds the ledger and the purchases share commits, as they do on SQLite. */
-    sharesCommits: random.chance(0.5),
   }
 }
 
@@ -126,7 +125,7 @@ interface Options {
 
 /** The vendors as one process sees them. */
 export const make = (options: Options) => {
-  const { bills, faults, process, world } = options
+  const { faults, process, world } = options
   const { name } = process
   const random = new Random(world.seed, 202 + name.length)
   const { callTimeoutMs, minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(world)
@@ -134,7 +133,6 @@ export const make = (options: Options) => {
     ...options,
     callTimeoutMs,
     knownMs: knownMsOf(world),
-    vendorNames,
   })
   let refusals = 0
 
@@ -158,10 +156,9 @@ export const make = (options: Options) => {
     if (!isRefused && !isThrottled && !faults.strikes("vendor: Exhausted", name)) return undefined
     refusals++
     if (isRefused) return refused(call, 403)
-    if (!isThrottled) return refused(call, 402, soon())
     // Open PageRank's 429 without `Retry-After` means that the quota is used up for long.
-    call.hasAskedForPause = call.provider !== "moz" || random.chance(0.5)
-    return refused(call, 429, call.hasAskedForPause ? soon() : {})
+    call.asksForPause = !isThrottled || call.provider !== "moz" || random.chance(0.5)
+    return refused(call, isThrottled ? 429 : 402, call.asksForPause ? soon() : {})
   }
 
   /** The vendor bills nothing. */
@@ -197,8 +194,8 @@ export const make = (options: Options) => {
   }
 
   const answerMoz = (call: Call, body: string) => {
-    const { id, params } = decodeMoz(body)
-    const pages = params.data.site_queries.map(({ query }) => query.replace("https://", ""))
+    const { id } = decodeMoz(body)
+    const pages = pagesOf(body)
     const results_by_site = rowsOf(call, pages, (page, isOffTheScale) => ({
       site_query: { original_site_query: { query: `https://${page}` } },
       site_metrics: {
@@ -227,14 +224,21 @@ export const make = (options: Options) => {
       : random.between(5, 120)
   }
 
+  /** Moz's free calls for the rows that are left and for its index. No fault strikes them. */
+  const answerFree = (body: string) =>
+    reply(200, {
+      jsonrpc: "2.0",
+      id: decodeMoz(body).id,
+      result: { quota: { allotted: 1000, used: 0 }, index_id: "2027-01" },
+    })
+
   const send = ({ body = "", url }: Exchange.HttpRequest) =>
     Effect.gen(function* () {
-      const { call } = yield* CurrentCall
       const isMoz = url === mozUrl
+      if (isMoz && pagesOf(body).length === 0) return answerFree(body)
+      const { call } = yield* CurrentCall
       // Until an answer shows what the call costs, it costs a row for each name.
-      call.billedRows = isMoz
-        ? decodeMoz(body).params.data.site_queries.length
-        : decodeOpenPageRank(body).domains.length
+      call.billedRows = isMoz ? pagesOf(body).length : decodeOpenPageRank(body).domains.length
       world.note(name, `asks ${isMoz ? "Moz" : "Open PageRank"}`)
       if (faults.strikes("vendor: silent", name)) {
         call.hasFault = true
@@ -249,24 +253,21 @@ export const make = (options: Options) => {
         call.isAnswerLost = isReached
         if (!isReached) call.billedRows = 0
         const code = isReached ? "ECONNRESET" : "ECONNREFUSED"
-        return yield* new Exchange.Broken({ cause: { code }, isSent: isReached })
+        return yield* new Exchange.Broken({ cause: { code } })
       }
       const failure = failing(call)
       if (failure !== undefined) call.hasFault = true
       return failure ?? (isMoz ? answerMoz(call, body) : answerOpenPageRank(call, body))
     })
 
-  const purchasesOf = (provider: string) => {
+  const costs = (provider: string) => {
     const rows = ceilingOf(world, provider)
-    return {
-      kept: Duration.days(90),
-      ceiling: rows === undefined ? undefined : { rows, setting: "the ceiling" },
-    }
+    return { ceiling: rows === undefined ? undefined : { rows, setting: "the ceiling" } }
   }
   const decorators = {
     timeout: callTimeoutMs,
     concurrency: 2,
-    purchases: purchasesOf,
+    costs,
     cache: {
       ttl: Duration.millis(ttlMs),
       minAge: minAgeMs,
@@ -274,7 +275,7 @@ export const make = (options: Options) => {
       capacity: 1000,
     },
   }
-  const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
+  const watched = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
     watch.lookups(Composed.decorated(watch.vendor(vendor), decorators))
   const provider = Composed.chain([
     watched(Moz.layer({ url: mozUrl, token: secret })),
@@ -282,7 +283,7 @@ export const make = (options: Options) => {
   ])
 
   return {
-    layer: Layer.provide(provider, Layer.merge(SqlMetricsCache.layer, bills.layer(process))),
+    layer: Layer.provide(provider, Layer.merge(SqlMetricsCache.layer, SqlCosts.layer)),
     exchange: { send },
     watch,
   }
@@ -302,9 +303,14 @@ const decodeMoz = Schema.decodeUnknownSync(
       id: Schema.String,
       params: Schema.Struct({
         data: Schema.Struct({
-          site_queries: Schema.Array(Schema.Struct({ query: Schema.String })),
+          site_queries: Schema.optionalWith(Schema.Array(Schema.Struct({ query: Schema.String })), {
+            default: () => [],
+          }),
         }),
       }),
     }),
   ),
 )
+
+const pagesOf = (body: string) =>
+  decodeMoz(body).params.data.site_queries.map(({ query }) => query.replace("https://", ""))

@@ -9,14 +9,10 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as FiberRef from "effect/FiberRef"
-import * as HashMap from "effect/HashMap"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Deadline from "../../src/Deadline.ts"
-import { Freshness } from "../../src/Freshness.ts"
 import type { Outcome } from "../../src/Metrics.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { type LookupContext, MetricsProvider } from "../../src/MetricsProvider.ts"
+import { type Answer, Vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/Target.ts"
 import type { Bills } from "./Bills.ts"
 import { Call } from "./Call.ts"
@@ -34,11 +30,11 @@ export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/Cu
 /** The longest time between two steps of one fiber. It decides whether a call ends in time. */
 const slackMs = 150
 
-/** How much longer than the timeout of a call a claim lasts. */
-const claimGraceMs = 2000
+/** How long after a vendor's fault its circuit may be open. */
+const circuitMs = 16_000
 
-/** How long after a vendor's fault lookups may fail unasked, because its circuit is open. */
-const circuitMs = 40_000
+/** So many calls in a row open the circuit of a vendor when they fail. */
+const circuitFailures = 15
 
 interface Options {
   readonly world: World
@@ -47,7 +43,6 @@ interface Options {
   /** The purchases of all processes. */
   readonly purchases: Purchases
   readonly bills: Bills
-  readonly vendorNames: ReadonlyArray<string>
   /** The timeout of a call. */
   readonly callTimeoutMs: number
   /** The timeout of a request. */
@@ -61,6 +56,8 @@ interface Options {
 export class VendorWatch {
   private readonly calls: Array<Call> = []
   private readonly inFlight = new Set<string>()
+  /** The lookups that wait. */
+  private readonly open = new Set<Lookup>()
   /** When known figures expire, by provider and page; in the process's own time of day. */
   private readonly known = new Map<string, number>()
   /** The providers that failed for a page of a request. */
@@ -93,69 +90,50 @@ export class VendorWatch {
     )
   }
 
-  /**
-   * True when each vendor is at its ceiling, or has failed a call for this page alone: then the
-   * process may not ask it for the page during ten minutes.
-   */
-  mayRefuse(page: string): boolean {
-    const { bills, vendorNames } = this.options
-    return vendorNames.every(
-      (name) =>
-        bills.isAtCeiling(name) ||
-        this.calls.some(
-          ({ isSpoilt, pages, provider }) =>
-            provider === name && isSpoilt && pages.size === 1 && pages.has(page),
-        ),
-    )
-  }
-
   /** Watches the calls of a vendor. */
-  readonly vendor = wrapped((provider, targets) =>
-    Effect.flatMap(sending(this.options.bills), ({ id, remainingMs }) => {
-      const call = this.begin(provider.name, targets, id)
-      if (remainingMs < -slackMs && this.options.process.thawedAt < call.startedAt - slackMs) {
-        this.options.problem(`${this.options.process.name} asks ${provider.name} too late`)
-      }
-      return provider.lookup(targets).pipe(
-        Effect.provideService(CurrentCall, { call }),
-        Effect.onExit((exit) => Effect.sync(() => this.end(call, targets, exit))),
-      )
-    }),
-  )
+  readonly vendor = <E, R>(layer: Layer.Layer<Vendor, E, R>) =>
+    Layer.map(layer, (services) => {
+      const vendor = Context.get(services, Vendor)
+      return Context.make(Vendor, {
+        ...vendor,
+        call: (targets, context) =>
+          Effect.suspend(() => {
+            const call = this.begin(vendor.name, targets)
+            return vendor.call(targets, context).pipe(
+              Effect.provideService(CurrentCall, { call }),
+              Effect.onExit((exit) => Effect.sync(() => this.end(call, targets, exit))),
+            )
+          }),
+      })
+    })
 
   /** Watches the lookups of requests at a vendor with its cache and queue. */
-  readonly lookups = wrapped((provider, targets) =>
-    Effect.flatMap(caller, ({ id, maxAgeMs, remainingMs }) => {
-      const startedAt = this.options.world.now
-      const lookup = {
-        provider: provider.name,
-        startedAt,
-        deadline: startedAt + remainingMs,
-        hasMaxAge: Number.isFinite(maxAgeMs),
-      }
-      const judge = (outcomes: ReadonlyArray<Outcome>) =>
-        targets.forEach(({ page }, i) => {
-          const outcome = outcomes[i]
-          const isStale = outcome?._tag === "Checked" && outcome.source === "stale"
-          if (outcome?._tag === "Checked" && !isStale) return
-          const key = `${id} ${page}`
-          if (!isStale) this.failed.set(key, (this.failed.get(key) ?? new Set()).add(provider.name))
-          this.judge(lookup, page)
-        })
-      return Effect.tapBoth(provider.lookup(targets), {
-        onSuccess: (outcomes) => Effect.sync(() => judge(outcomes)),
-        onFailure: () => Effect.sync(() => judge([])),
+  readonly lookups = <E, R>(layer: Layer.Layer<MetricsProvider, E, R>) =>
+    Layer.map(layer, (services) => {
+      const provider = Context.get(services, MetricsProvider)
+      return Context.make(MetricsProvider, {
+        ...provider,
+        lookup: (targets, context) =>
+          Effect.suspend(() => {
+            const lookup = this.asks(provider.name, targets, context)
+            return provider.lookup(targets, context).pipe(
+              Effect.tapBoth({
+                onSuccess: (outcomes) => Effect.sync(() => this.judgeAll(lookup, outcomes)),
+                onFailure: () => Effect.sync(() => this.judgeAll(lookup, [])),
+              }),
+              Effect.ensuring(Effect.sync(() => this.open.delete(lookup))),
+            )
+          }),
       })
-    }),
-  )
+    })
 
-  private begin(provider: string, targets: NonEmptyReadonlyArray<Target>, purchase: string): Call {
+  private begin(provider: string, targets: NonEmptyReadonlyArray<Target>): Call {
     const { bills, problem, process, purchases, world } = this.options
     const call = new Call(process, provider, world.now, targets)
-    purchases.begins(call)
-    bills.begins(call, purchase)
+    bills.begins(call, process)
     for (const page of call.pages.keys()) {
       const id = `${provider} ${page}`
+      purchases.begins(call, page, this.wantedAt(provider, page))
       if (this.inFlight.has(id)) problem(`${process.name} buys ${id} twice at once`)
       if (world.now + process.clockAheadMs < (this.known.get(id) ?? 0)) {
         problem(`${process.name} buys ${id}, which it knows`)
@@ -167,10 +145,46 @@ export class VendorWatch {
     return call
   }
 
+  /** When the open lookups of a page began. */
+  private wantedAt(provider: string, page: string): ReadonlyArray<number> {
+    return [...this.open].flatMap((lookup) =>
+      lookup.provider === provider && lookup.pages.includes(page) ? [lookup.startedAt] : [],
+    )
+  }
+
+  private asks(
+    provider: string,
+    targets: NonEmptyReadonlyArray<Target>,
+    { deadline, maxAgeMs, requestId }: LookupContext,
+  ): Lookup {
+    const lookup = {
+      provider,
+      requestId,
+      startedAt: this.options.world.now,
+      deadline,
+      hasMaxAge: Number.isFinite(maxAgeMs),
+      pages: targets.map(({ page }) => page),
+    }
+    this.open.add(lookup)
+    return lookup
+  }
+
+  private judgeAll(lookup: Lookup, outcomes: ReadonlyArray<Outcome>) {
+    const { pages, provider, requestId } = lookup
+    pages.forEach((page, i) => {
+      const outcome = outcomes[i]
+      const isStale = outcome?._tag === "Checked" && outcome.source === "stale"
+      if (outcome?._tag === "Checked" && !isStale) return
+      const key = `${requestId} ${page}`
+      if (!isStale) this.failed.set(key, (this.failed.get(key) ?? new Set()).add(provider))
+      this.judge(lookup, page)
+    })
+  }
+
   private end(
     call: Call,
     targets: NonEmptyReadonlyArray<Target>,
-    exit: Exit.Exit<ReadonlyArray<Outcome>, unknown>,
+    exit: Exit.Exit<Answer, unknown>,
   ) {
     const { callTimeoutMs, knownMs, problem, process, purchases, world } = this.options
     call.endedAt = world.now
@@ -180,7 +194,7 @@ export class VendorWatch {
     targets.forEach(({ domain, page }, i) => {
       const id = `${call.provider} ${page}`
       this.inFlight.delete(id)
-      if (Exit.isSuccess(exit) && exit.value[i]?._tag === "Checked") {
+      if (Exit.isSuccess(exit) && exit.value.outcomes[i]?._tag === "Checked") {
         call.pages.set(page, true)
         if (!isInTime) return
         this.known.set(id, knownUntil)
@@ -199,12 +213,10 @@ export class VendorWatch {
   /** Reports a bug when no fault explains that a lookup failed for a page. */
   private judge(lookup: Lookup, page: string) {
     const { callTimeoutMs, faults, problem, process, requestTimeoutMs, world } = this.options
-    const { bills, purchases } = this.options
+    const { bills } = this.options
     const { deadline, provider, startedAt } = lookup
     if (process.thawedAt >= startedAt) return
-    // The lookup may have waited for the claim of a process that died in a call.
-    const troubleMs = Math.max(requestTimeoutMs, callTimeoutMs + claimGraceMs)
-    const isStoreTroubled = faults.troubleAt >= startedAt - troubleMs
+    const isStoreTroubled = faults.troubleAt >= startedAt - requestTimeoutMs
     const complain = (what: string) =>
       problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
     const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
@@ -220,54 +232,29 @@ export class VendorWatch {
         endedAt <= sentAt + callTimeoutMs - slackMs,
     )
     if (isAnswered) return complain("although a call gave its figures in time")
-    // A process that cannot record a call, and one at the ceiling, does not ask the vendor.
-    if (bills.hasFailedToRecord(process, provider, startedAt)) return
+    // A process that cannot check the ceiling, and one at the ceiling, does not ask the vendor.
+    if (bills.mayNotRead(provider, startedAt)) return
     if (bills.isAtCeiling(provider)) return
     const isLate = world.now >= deadline - slackMs
-    // A late lookup has waited for the calls and retries of others, also of other processes, which
-    // faults made long. Other lookups fail unasked while a circuit is open, or because of an earlier refusal.
-    const since = startedAt - (isLate ? requestTimeoutMs : circuitMs)
-    const asked = isLate ? purchases.calls : this.calls
-    const mayFailUnasked =
-      (isLate || own.length === 0) &&
-      (asked.some((call) => isOf(call, since) && call.isSpoilt) ||
-        purchases.calls.some((call) => isOf(call, since) && call.hasAskedForPause))
-    if (!mayFailUnasked && !(isLate && isStoreTroubled)) complain("though nothing was wrong")
+    // A late lookup has waited for calls and retries that faults made long. Another one fails unasked
+    // in a pause that the vendor asked for, or while the circuit is open.
+    const spoilt = this.calls.filter((call) => call.provider === provider && call.isSpoilt)
+    const recent = spoilt.filter((call) => isOf(call, startedAt - circuitMs))
+    const isAway =
+      recent.some(({ asksForPause }) => asksForPause) ||
+      (recent.length > 0 && spoilt.length >= circuitFailures)
+    const isExcused = isLate
+      ? isStoreTroubled || spoilt.some((call) => isOf(call, startedAt - requestTimeoutMs))
+      : isAway && own.length === 0
+    if (!isExcused) complain("though nothing was wrong")
   }
 }
 
 interface Lookup {
   readonly provider: string
+  readonly requestId: string
   readonly startedAt: number
   readonly deadline: number
   readonly hasMaxAge: boolean
+  readonly pages: ReadonlyArray<string>
 }
-
-type Provider = MetricsProvider["Type"]
-
-/** Replaces the method `lookup` of a provider. */
-const wrapped =
-  (
-    lookup: (
-      provider: Provider,
-      ...args: Parameters<Provider["lookup"]>
-    ) => ReturnType<Provider["lookup"]>,
-  ) =>
-  <E, R>(layer: Layer.Layer<MetricsProvider, E, R>) =>
-    Layer.map(layer, (context) => {
-      const provider = Context.get(context, MetricsProvider)
-      return Context.make(MetricsProvider, {
-        ...provider,
-        lookup: (targets) => lookup(provider, targets),
-      })
-    })
-
-/** The id of the request that a fiber serves; "" when it serves none. */
-const requestId = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (annotations) =>
-  String(Option.getOrElse(HashMap.get(annotations, "requestId"), () => "")),
-)
-
-const sending = ({ purchaseOfCall }: Bills) =>
-  Effect.all({ id: purchaseOfCall, remainingMs: Deadline.remainingMs })
-
-const caller = Effect.all({ id: requestId, maxAgeMs: Freshness, remainingMs: Deadline.remainingMs })

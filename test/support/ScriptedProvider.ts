@@ -7,6 +7,8 @@ import * as Option from "effect/Option"
 import { peekable } from "../../src/Direct.ts"
 import { type Metrics, Outcome, providerFailed } from "../../src/Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/MetricsProvider.ts"
+import * as Composed from "../../src/providers/Composed.ts"
+import { vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/Target.ts"
 
 export type Lookup = (
@@ -47,17 +49,16 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   }
 }
 
-/** Makes a provider. `calls` records the pages of each lookup. */
+/** Makes a vendor, and a provider of it. `calls` records the pages of each lookup. */
 export const make = (lookup: Lookup) => {
   const calls: Array<ReadonlyArray<string>> = []
-  const layer = Layer.succeed(MetricsProvider, {
+  const asked = vendor({
     name: "scripted",
-    known: nothingKnown,
     lookup: (targets) =>
       Effect.suspend(() => {
         calls.push(targets.map(({ page }) => page))
         return lookup(targets)
       }),
   })
-  return { calls, layer }
+  return { calls, vendor: asked, layer: Composed.undecorated(asked) }
 }

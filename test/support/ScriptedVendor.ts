@@ -3,7 +3,8 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
-import { type MetricsProvider, nothingKnown, ProviderError } from "../../src/MetricsProvider.ts"
+import { ProviderError } from "../../src/MetricsProvider.ts"
+import type { CallContext, Vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/Target.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 
@@ -36,7 +37,9 @@ export const lacks =
   (isUnknown: (page: string) => boolean): Step =>
   (targets) =>
     Effect.succeed(
-      targets.map(({ page }) => (isUnknown(page) ? providerFailed("unknown") : checked(page))),
+      targets.map(({ page }) =>
+        isUnknown(page) ? providerFailed("not known", "unknown") : checked(page),
+      ),
     )
 
 export const fails =
@@ -49,24 +52,39 @@ export const fails =
       ...(retryAfter !== undefined && { retryAfter }),
     })
 
-export const make = (options: { readonly name?: string; readonly batchSize?: number } = {}) => {
+export const make = (
+  options: Partial<
+    Pick<Vendor["Type"], "name" | "batchSize" | "maxRefusals" | "billsUnknown">
+  > = {},
+) => {
   const calls: Array<ReadonlyArray<string>> = []
+  const contexts: Array<CallContext> = []
   const steps: Array<Step> = []
   let standing = right
-  const provider: MetricsProvider["Type"] = {
-    name: options.name ?? "scripted",
-    known: nothingKnown,
-    batchSize: options.batchSize ?? 50,
-    lookup: (targets) =>
+  const vendor: Vendor["Type"] = {
+    name: "scripted",
+    batchSize: 50,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: false,
+    status: Effect.succeed({}),
+    ...options,
+    call: (targets, context) =>
       Effect.suspend(() => {
         calls.push(targets.map(({ page }) => page))
-        return (steps.shift() ?? standing)(targets)
+        contexts.push(context)
+        return Effect.map((steps.shift() ?? standing)(targets), (outcomes) => ({
+          outcomes,
+          rows: outcomes.length,
+          cost: undefined,
+        }))
       }),
   }
   return {
-    provider,
+    vendor,
     /** The pages of each call so far. */
     calls,
+    /** For whom each call was made. */
+    contexts,
     /** Sets the behaviour of the next calls, in order. */
     script: (...more: ReadonlyArray<Step>) => void steps.push(...more),
     /** Sets the behaviour of all calls without a script. */

@@ -28,12 +28,12 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
+import * as MemoryCosts from "../../src/memory/Costs.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
-import * as MemoryPurchases from "../../src/memory/Purchases.ts"
 import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
-import type { Purchases } from "../../src/Purchases.ts"
+import type { Costs } from "../../src/providers/Costs.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Composition from "../../src/server/Composition.ts"
 import * as UsageReport from "../../src/UsageReport.ts"
@@ -56,8 +56,7 @@ export interface Options {
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
-  /** The store of the purchases; by default, an empty one. */
-  readonly purchases?: Layer.Layer<Purchases>
+  readonly costs?: Layer.Layer<Costs>
   /** The token of the administration, which is off without a token. */
   readonly adminToken?: string
   readonly logLevel?: LogLevel.LogLevel
@@ -110,7 +109,7 @@ const layerOf = (options: Options, log: Array<string>) => {
     ]),
     Layer.provide(options.provider ?? Sandbox.layer),
     Layer.provide(options.health ?? MemoryHealth.layer),
-    Layer.provide(options.purchases ?? MemoryPurchases.layer),
+    Layer.provide(options.costs ?? MemoryCosts.layer),
     Layer.provideMerge(CachedApiKeys.layer),
     Layer.provideMerge(storesOf(options)),
     Layer.provide(

@@ -5,4 +5,6 @@ import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 
 /** The history of the figures in a store, which is empty by default. */
 export const figureHistory = (figures = MemoryMetricsCache.layer) =>
-  FigureHistory.layer({ kept: Duration.days(730) }).pipe(Layer.provide(figures))
+  FigureHistory.layer({ kept: Duration.days(730), cacheTtl: Duration.hours(1) }).pipe(
+    Layer.provide(figures),
+  )

@@ -85,36 +85,35 @@ const Provider = v.object({
 })
 export type Provider = v.InferOutput<typeof Provider>
 
-const count = v.nullable(v.number())
+const sums = {
+  calls: v.number(),
+  rows: v.number(),
+  cost: v.nullable(v.number()),
+  failed: v.number(),
+  unanswered: v.number(),
+}
 
-const PurchaseRow = v.object({
-  provider: v.nullable(v.string()),
-  day: v.string(),
-  calls: count,
-  rowsBought: count,
-  cost: count,
-  unknown: count,
-  answeredFromCache: count,
-  creditsCharged: count,
-})
-export type PurchaseRow = v.InferOutput<typeof PurchaseRow>
+const CostRow = v.union([
+  v.object({ provider: v.string(), day: v.string(), ...sums }),
+  v.object({
+    provider: v.null(),
+    day: v.string(),
+    answeredFromCache: v.number(),
+    creditsCharged: v.number(),
+  }),
+])
+export type CostRow = v.InferOutput<typeof CostRow>
 
-const Reconciliation = v.object({
+const VendorCount = v.object({
   provider: v.string(),
-  until: v.string(),
-  unit: v.string(),
-  reported: v.number(),
-  computed: v.number(),
-  unknown: v.number(),
-  difference: v.number(),
+  month: v.object(sums),
+  quota: v.nullable(v.object({ unit: v.string(), allotted: v.number(), left: v.number() })),
+  error: v.nullable(v.string()),
 })
-export type Reconciliation = v.InferOutput<typeof Reconciliation>
+export type VendorCount = v.InferOutput<typeof VendorCount>
 
-const Report = v.object({ rows: v.array(PurchaseRow), reconciliations: v.array(Reconciliation) })
+const Report = v.object({ rows: v.array(CostRow), counts: v.optional(v.array(VendorCount)) })
 export type Report = v.InferOutput<typeof Report>
-
-const Reading = v.object({ provider: v.string(), reason: v.nullable(v.string()) })
-export type Reading = v.InferOutput<typeof Reading>
 
 const AuditLine = v.object({
   sequence: v.number(),
@@ -249,13 +248,12 @@ export const adminApi = (token: string) => {
     },
     providers: () =>
       call("GET", adminPaths.providerStatus, v.object({ providers: v.array(Provider) })),
-    report: (since: string) =>
+    report: (since: string, more: { readonly reconcile?: "true" } = {}) =>
       call(
         "GET",
-        `${adminPaths.providerReport}${query({ since, limit: String(maxRows) })}`,
+        `${adminPaths.providerReport}${query({ since, limit: String(maxRows), ...more })}`,
         Report,
       ),
-    reconcile: () => call("POST", adminPaths.reconcile, v.object({ readings: v.array(Reading) })),
     audit: (before?: number) =>
       call(
         "GET",

@@ -25,7 +25,7 @@ import {
   signOut,
   spent,
 } from "./OperatorState.ts"
-import { Purchases } from "./Purchases.tsx"
+import { Costs } from "./Costs.tsx"
 import { shortTime } from "./shortTime.ts"
 import { Table } from "./Table.tsx"
 import { useOrder } from "./useOrder.ts"
@@ -96,7 +96,7 @@ const Desk = () => (
     <Accounts />
     {opened.value !== undefined && <AccountPanel opened={opened.value} />}
     <Providers />
-    <Purchases />
+    <Costs />
     <AuditLog />
   </>
 )

@@ -21,9 +21,7 @@ export const accounts = signal<ReadonlyArray<Account>>([])
 export const spent = signal<ReadonlyMap<string, number>>(new Map())
 export const opened = signal<Opened | undefined>(undefined)
 export const providers = signal<ReadonlyArray<Api.Provider>>([])
-export const purchases = signal<Api.Report>({ rows: [], reconciliations: [] })
-/** The vendors whose count the operator asked for in vain. */
-export const unread = signal<ReadonlyArray<Api.Reading>>([])
+export const costs = signal<Api.Report>({ rows: [] })
 export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
 /** The secrets of new keys. Each is shown until the operator has copied it. */
 export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
@@ -68,8 +66,7 @@ export const signOut = () =>
     spent.value = new Map()
     opened.value = undefined
     providers.value = []
-    purchases.value = { rows: [], reconciliations: [] }
-    unread.value = []
+    costs.value = { rows: [] }
     audit.value = []
     newKeys.value = []
   })
@@ -89,7 +86,7 @@ export const refresh = async (api: AdminApi) => {
     accounts.value = found.accounts
     spent.value = new Map(usage.rows.map(({ account = "", credits }) => [account, credits]))
     providers.value = states.providers
-    purchases.value = report
+    costs.value = report
     audit.value = lines.entries
     opened.value = account
   })
@@ -100,12 +97,10 @@ export const open = (name: string) =>
     opened.value = await read(api, name)
   })
 
-/** Compares the purchases with the vendors' own counts. */
+/** Asks the vendors for their own counts. */
 export const reconcile = () =>
   act(async (api) => {
-    const { readings } = await api.reconcile()
-    await refresh(api)
-    unread.value = readings.filter(({ reason }) => reason !== null)
+    costs.value = await api.report(daysAgo(29), { reconcile: "true" })
   })
 
 export const moreAudit = () =>

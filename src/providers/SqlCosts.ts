@@ -1,0 +1,65 @@
+/** What calls cost, in SQL. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { daysOf } from "../ledger/Usage.ts"
+import { inserter, type Table } from "../sql/bulkRows.ts"
+import * as Failure from "../sql/Failure.ts"
+import { makeRetryAfterDisconnection } from "../sql/retry.ts"
+import { type Cost, Costs, summed } from "./Costs.ts"
+
+export const layer: Layer.Layer<Costs, never, SqlClient.SqlClient> = Layer.effect(
+  Costs,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const retried = yield* makeRetryAfterDisconnection
+    const insert = inserter(sql, table)
+    const find = SqlSchema.findAll({
+      Request: Schema.Tuple(Schema.Int, Schema.Int),
+      Result: Row,
+      execute: ([first, last]) => sql`
+        SELECT provider, day, calls, rows_bought AS "rows", cost, failed,
+          unknown_calls AS unanswered
+        FROM costs WHERE day BETWEEN ${first} AND ${last}
+        ORDER BY day, provider`,
+    })
+    return Costs.of({
+      // One statement must not change a row twice. On SQLite, a statement outside a transaction
+      // would not wait for the write lock.
+      add: (costs) => sql.withTransaction(insert(summed(costs))).pipe(Effect.asVoid, Failure.orDie),
+      days: (range) => find(daysOf(range)).pipe(retried, Failure.orDie),
+    })
+  }),
+)
+
+const Row = Schema.Struct({
+  provider: Schema.String,
+  day: Schema.Int,
+  calls: Schema.Int,
+  rows: Schema.Int,
+  cost: Schema.NullOr(Schema.Int),
+  failed: Schema.Int,
+  unanswered: Schema.Int,
+})
+
+const counts = ["calls", "rows_bought", "failed", "unknown_calls"]
+
+const table: Table<Cost> = {
+  name: "costs",
+  key: ["provider", "day"],
+  columns: {
+    provider: ["TEXT", ({ provider }) => provider],
+    day: ["BIGINT", ({ day }) => day],
+    calls: ["BIGINT", ({ calls }) => calls],
+    rows_bought: ["BIGINT", ({ rows }) => rows],
+    cost: ["BIGINT", ({ cost }) => cost],
+    failed: ["BIGINT", ({ failed }) => failed],
+    unknown_calls: ["BIGINT", ({ unanswered }) => unanswered],
+  },
+  changes: {
+    ...Object.fromEntries(counts.map((name) => [name, `costs.${name} + excluded.${name}`])),
+    cost: "COALESCE(costs.cost + excluded.cost, costs.cost, excluded.cost)",
+  },
+}
