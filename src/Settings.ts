@@ -449,7 +449,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-const ofVerbs = new Set(["AUTHORITY_API_KEY", "AUTHORITY_PROVE_URL", "AUTHORITY_URL"])
+const ofVerbs = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 

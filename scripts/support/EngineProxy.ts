@@ -19,11 +19,6 @@ export interface Options {
    * they never sleep. Default: conflicts at any time.
    */
   readonly calmMs?: number
-  /**
-   * True: removes the row locks of SELECT (FOR UPDATE and its like), without an error. No engine
-   * promises that; a check of an engine must notice it. Default: false.
-   */
-  readonly dropsRowLocks?: boolean
 }
 
 interface EngineProxy {
@@ -67,7 +62,7 @@ export const start = async (options: Options): Promise<EngineProxy> => {
       conflicts++
       return raising("40001", "restart transaction: the engine asks the client to start again")
     }
-    return options.dropsRowLocks === true ? text.replaceAll(rowLock, "") : text
+    return text
   }
 
   const proxy = Net.createServer((client) => {
@@ -117,9 +112,6 @@ const isRefused =
  * savepoints, which the service does not use.
  */
 const isExempt = /^\s*(ROLLBACK|SAVEPOINT|SHOW\b|SELECT pg_is_in_recovery)|\bpg_locks\b/i
-
-const rowLock =
-  /\bFOR\s+(NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)(\s+OF\s+\w+)?(\s+(SKIP\s+LOCKED|NOWAIT))?/gi
 
 const raising = (code: string, message: string) =>
   `DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}', MESSAGE = '${message}'; END $$`

@@ -2,7 +2,6 @@
  * Checks the settings, database, ledger, API keys and providers of the service. Prints one line for
  * each result, and says how to fix each failure.
  */
-import { Option as CommandOption } from "commander"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -58,65 +57,24 @@ const doctor = ({ json }: { readonly json: boolean }) =>
   )
 
 /** Prints the findings. Fails with Unwell when there are failures. */
-const report =
-  (json: boolean) =>
-  (
-    findings: ReadonlyArray<{
-      readonly state: string
-      readonly subject: string
-      readonly detail: string
-    }>,
-  ) =>
-    Effect.gen(function* () {
-      yield* print(
-        json,
-        { findings },
-        findings
-          .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
-          .join("\n"),
-      )
-      const failures = findings.filter(({ state }) => state === "failure" || state === "fail")
-      const parts = Array.from(new Set(failures.map(({ subject }) => subject)))
-      if (parts.length > 0) return yield* new Unwell({ parts })
-    })
-
-const prove = ({ json, seconds }: { readonly json: boolean; readonly seconds: number }) =>
-  Effect.promise(() => import("./prove.ts")).pipe(
-    Effect.flatMap(({ prove }) => prove(seconds)),
-    Effect.flatMap(report(json)),
-  )
-
-const second = Effect.flatMap(
-  Effect.promise(() => import("./proveSecond.ts")),
-  ({ second }) => second,
-)
+const report = (json: boolean) => (findings: ReadonlyArray<Finding>) =>
+  Effect.gen(function* () {
+    yield* print(
+      json,
+      { findings },
+      findings
+        .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
+        .join("\n"),
+    )
+    const failures = findings.filter(({ state }) => state === "failure")
+    const parts = Array.from(new Set(failures.map(({ subject }) => subject)))
+    if (parts.length > 0) return yield* new Unwell({ parts })
+  })
 
 export const verb = Verb.make({
-  examples: ["authority doctor", "authority doctor --prove"],
-  declare: (command) =>
-    command
-      .option(
-        "--prove",
-        "run the ledger in a schema of its own on the PostgreSQL of AUTHORITY_PROVE_URL, with faults, and report whether the database is safe for it",
-      )
-      .option("--seconds <N>", "how long the ledger runs under load, with --prove (default: 120)")
-      .addOption(new CommandOption("--second").hideHelp()),
-  options: Schema.Struct({
-    json: Verb.json,
-    prove: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    second: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    seconds: Schema.optional(Verb.wholeNumber(1, " of seconds")),
-  }).pipe(
-    Schema.filter(({ prove, seconds }) =>
-      seconds !== undefined && !prove
-        ? { path: ["seconds"], message: "is for --prove only" }
-        : undefined,
-    ),
-  ),
-  run: ({ json, prove: proves, second: isSecond, seconds = 120 }) => {
-    if (isSecond) return second
-    return proves ? prove({ json, seconds }) : doctor({ json })
-  },
+  examples: ["authority doctor"],
+  options: Schema.Struct({ json: Verb.json }),
+  run: doctor,
 })
 
 // Lists every setting with its value and source (default or environment), and hides secrets. Warns

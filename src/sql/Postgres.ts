@@ -31,8 +31,6 @@ export interface Options {
   readonly primaryWithin?: Duration.DurationInput | undefined
   /** Close a connection, and fail its statement, after this long without traffic. Default: 15 s. */
   readonly silence?: Duration.DurationInput
-  /** Called with the stream of each new connection, inside TLS, so that faults can be tried on it. */
-  readonly onStream?: PostgresPool.Options["onStream"]
 }
 
 /**
@@ -41,13 +39,7 @@ export interface Options {
  */
 export const layer = (
   url: Redacted.Redacted,
-  {
-    connections = 4,
-    content = "anything",
-    onStream,
-    primaryWithin,
-    silence = "15 seconds",
-  }: Options = {},
+  { connections = 4, content = "anything", primaryWithin, silence = "15 seconds" }: Options = {},
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
   Layer.scoped(
     SqlClient.SqlClient,
@@ -60,7 +52,6 @@ export const layer = (
             maxConnections: connections,
             silenceMs: Duration.toMillis(silence),
             mustWrite: primaryWithin !== undefined,
-            onStream,
             types: { getTypeParser: parserOf },
           },
           Duration.decode(primaryWithin ?? Duration.zero),

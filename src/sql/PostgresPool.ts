@@ -1,6 +1,5 @@
 /** The driver's connection pool for one PostgreSQL server. */
 import { Socket } from "node:net"
-import type { Duplex } from "node:stream"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -18,7 +17,6 @@ export interface Options {
   /** True to use only a server that can be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
-  readonly onStream?: ((stream: Duplex) => void) | undefined
 }
 
 /** An idle connection is closed after this time, so that another process can connect. */
@@ -36,7 +34,7 @@ export const make = (options: Options): Effect.Effect<Pg.Pool, never, Scope.Scop
   )
 
 const open = (options: Options): Pg.Pool => {
-  const { maxConnections, mustWrite, onStream, silenceMs, target, types } = options
+  const { maxConnections, mustWrite, silenceMs, target, types } = options
   const pool = new Pg.Pool({
     ...target,
     password: () => passwordFor(target),
@@ -49,7 +47,6 @@ const open = (options: Options): Pg.Pool => {
   })
   pool.on("connect", (client) => {
     if (!(client instanceof Pg.Client)) return
-    onStream?.(client.connection.stream)
     // A server that became read-only does not close the connection. An ended client leaves the pool.
     client.connection.prependListener("errorMessage", (error: unknown) => {
       if (Failure.isDisconnection(error) || Failure.isStatementPooling(error)) void client.end()

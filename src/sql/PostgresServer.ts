@@ -14,8 +14,6 @@ const Facts = Schema.Struct({
   isStandby: Schema.BooleanFromString,
   synchronousCommit: Schema.String,
   fsync: Schema.String,
-  fullPageWrites: Schema.String,
-  isReadOnly: Schema.BooleanFromString,
 })
 
 /**
@@ -32,9 +30,7 @@ export const examine = Effect.flatMap(SqlClient.SqlClient, (sql) =>
         current_setting('server_version_num') AS "versionNumber",
         pg_is_in_recovery()::text AS "isStandby",
         coalesce(current_setting('synchronous_commit', true), 'unknown') AS "synchronousCommit",
-        coalesce(current_setting('fsync', true), 'unknown') AS fsync,
-        coalesce(current_setting('full_page_writes', true), 'unknown') AS "fullPageWrites",
-        (current_setting('transaction_read_only') = 'on')::text AS "isReadOnly"`,
+        coalesce(current_setting('fsync', true), 'unknown') AS fsync`,
   })(undefined),
 ).pipe(
   Effect.map(({ versionNumber, ...facts }) => ({

@@ -62,26 +62,4 @@ describe("a proxy that imitates a distributed engine", () => {
         assert.isAbove(proxy.conflicts(), 10)
       }),
   )
-
-  it.scopedLive.each([true, false])(
-    "row locks are dropped when the proxy is told so: %s",
-    (drops) =>
-      Effect.gen(function* () {
-        const { client } = yield* behind({ conflicts: 0, dropsRowLocks: drops })
-        const [one, other] = [yield* client, yield* client]
-        yield* one`CREATE TABLE n (n INTEGER NOT NULL)`
-        yield* one`INSERT INTO n VALUES (1)`
-        const locked = one.withTransaction(
-          Effect.zipRight(
-            one`SELECT n FROM n WHERE n = ${1} FOR UPDATE`,
-            // In a fiber of its own, outside of the transaction of the first client.
-            Effect.promise(() =>
-              Effect.runPromiseExit(other`SELECT n FROM n WHERE n = ${1} FOR UPDATE NOWAIT`),
-            ),
-          ),
-        )
-        const exit = yield* locked
-        assert.strictEqual(exit._tag, drops ? "Success" : "Failure")
-      }),
-  )
 })

@@ -242,29 +242,4 @@ describe("PgBouncer in statement mode", () => {
         assert.notInclude(doctor.stdout, "cannot be reached")
       }),
   )
-
-  it.scopedLive(
-    "a proof behind PgBouncer fails in statement mode, and asks for the server itself in other modes",
-    () =>
-      Effect.gen(function* () {
-        const postgres = yield* server
-        const prove = (poolMode: Mode["poolMode"]) =>
-          Effect.gen(function* () {
-            const { url } = yield* bouncer({ poolMode, server: postgres.url })
-            const settings = { AUTHORITY_PROVE_URL: `${url}/postgres` }
-            const { code, stdout } = yield* run(yield* folder, ["doctor", "--prove"], settings)
-            assert.strictEqual(code, 1)
-            return stdout
-          })
-        assert.match(
-          yield* prove("statement"),
-          /^fail +transactions: PgBouncer's pool_mode=statement .*; set pool_mode to transaction/m,
-        )
-        assert.match(
-          yield* prove("transaction"),
-          /^fail +schema: a pooler .* 'options', .*; set AUTHORITY_PROVE_URL to the server itself$/m,
-        )
-      }),
-    timeout,
-  )
 })

@@ -5,9 +5,7 @@ import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { afterAll, assert, beforeAll, describe, inject, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
-import * as ConnectionFaults from "../../src/prove/ConnectionFaults.ts"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { newDatabaseOn } from "../support/Stores.ts"
@@ -147,22 +145,6 @@ describe("a PostgreSQL server with TLS", () => {
       const base = server.url.replace("authority:authority", "certified")
       const files = `sslrootcert=ca.crt&${own}`.replaceAll("=", `=${server.data}/`)
       assert.match(yield* refusal("localhost", files, base), reason)
-    }),
-  )
-
-  it.effect("the faults of a proof see the COMMIT inside TLS", () =>
-    Effect.gen(function* () {
-      const faults = ConnectionFaults.make()
-      faults.loseAnswers(2)
-      const url = Redacted.make(`${server.url}/postgres?sslmode=require`)
-      const transaction = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-        sql.withTransaction(sql`SELECT 1`),
-      )
-      const exits = yield* Effect.all(
-        Array.from({ length: 3 }, () => Effect.exit(transaction)),
-      ).pipe(Effect.provide(PostgresClient.layer(url, { onStream: faults.attach })))
-      assert.deepStrictEqual(exits.map(Exit.isSuccess), [false, true, false])
-      assert.strictEqual(faults.lost(), 2)
     }),
   )
 
