@@ -31,7 +31,7 @@ export const bundleClientPackage = (dist: string, guide: string) => {
 const summary = "The typed client of the service authority-metrics. It has no dependency."
 
 const entry = (file: string, types: string) => ({
-  types: `./types/client/${types}.d.ts`,
+  types: `./types/src/client/${types}.d.ts`,
   default: `./${file}.js`,
 })
 

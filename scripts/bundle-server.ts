@@ -11,7 +11,7 @@ import { definitions, root } from "./bundle.ts"
 export const serverEntries = {
   server: "src/server/public.ts",
   provider: "src/providers/public.ts",
-  testing: "src/testing/public.ts",
+  testing: "test/suites/public.ts",
 }
 
 /**

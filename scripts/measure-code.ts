@@ -1,7 +1,6 @@
 /**
  * Prints the size of the code: lines of TypeScript without comments and blank lines, lines of
- * comments, functions of `src` above 70 lines, and direct dependencies. The public suite of ledgers
- * in `src/testing/ledger` counts apart.
+ * comments, functions of `src` above 70 lines, and direct dependencies.
  *
  *     npm run measure:code
  */
@@ -15,12 +14,9 @@ import { linesOf } from "./code-lines.ts"
 
 const maxLines = 70
 
-const suite = "src/testing/ledger"
-
 const sizeOf = (...folders: ReadonlyArray<string>) => {
   const texts = folders
     .flatMap((folder) => globSync(`${folder}/**/*.{ts,tsx}`, { cwd: root }))
-    .filter((file) => folders.includes(suite) || !file.startsWith(`${suite}/`))
     .map((file) => linesOf(readFileSync(join(root, file), "utf8")))
   const sum = (kind: "code" | "comments") =>
     texts.reduce((total, counts) => total + counts[kind], 0)
@@ -51,7 +47,6 @@ const src = sizeOf("src")
 console.log(
   [
     `src: ${src.code} lines of code, ${src.comments} lines of comments`,
-    `${suite}: ${sizeOf(suite).code} lines of code`,
     `test and scripts: ${sizeOf("test", "scripts").code} lines of code`,
     `functions of src above ${maxLines} lines: ${long.length}`,
     ...long.map((line) => `  ${line}`),

@@ -40,7 +40,7 @@ export const copyTypes = (types: string, to: string, sources: ReadonlyArray<stri
 const usedBy = (types: string, sources: ReadonlyArray<string>) => {
   const used = new Set<string>()
   for (const source of sources) {
-    follow(join(types, source.replace(/^src\//, "").replace(/\.ts$/, ".d.ts")), used)
+    follow(join(types, source.replace(/\.ts$/, ".d.ts")), used)
   }
   return used
 }

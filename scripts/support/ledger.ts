@@ -2,7 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 
-export * from "../../src/testing/ledger/calls.ts"
+export * from "./ledgerCalls.ts"
 
 /** Ends the leases of all holds in the SQL database. */
 export const endLeases = Effect.flatMap(

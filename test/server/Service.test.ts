@@ -10,7 +10,7 @@ import * as Provider from "../../src/providers/public.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as Settings from "../../src/Settings.ts"
 import * as Server from "../../src/server/public.ts"
-import * as Testing from "../../src/testing/public.ts"
+import * as Testing from "../suites/public.ts"
 import { newFile } from "../support/Stores.ts"
 
 const silent = Logger.remove(Logger.defaultLogger)

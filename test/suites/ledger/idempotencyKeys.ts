@@ -5,10 +5,10 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
-import type { AccountId } from "../../Account.ts"
-import type { Hold } from "../../ledger/Hold.ts"
-import { creditsOf } from "../../ledger/Credits.ts"
-import { retentionMs } from "../../ledger/IdempotencyKey.ts"
+import type { AccountId } from "../../../src/Account.ts"
+import type { Hold } from "../../../src/ledger/Hold.ts"
+import { creditsOf } from "../../../src/ledger/Credits.ts"
+import { retentionMs } from "../../../src/ledger/IdempotencyKey.ts"
 import {
   atOnce,
   Bench,
@@ -30,7 +30,7 @@ import {
   release,
   settle,
   statement,
-} from "./calls.ts"
+} from "../../../scripts/support/ledgerCalls.ts"
 
 /** Makes a request with the same key and, by default, the same fingerprint. */
 const request = (

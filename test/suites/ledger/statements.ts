@@ -1,9 +1,9 @@
 /** Tests of the statement. */
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
-import { CreditLedger } from "../../CreditLedger.ts"
+import { CreditLedger } from "../../../src/CreditLedger.ts"
 import { elapse, expectSound, newAccount, type Test } from "./Bench.ts"
-import { grant, hold, settle, statement } from "./calls.ts"
+import { grant, hold, settle, statement } from "../../../scripts/support/ledgerCalls.ts"
 
 export const tests: ReadonlyArray<Test> = [
   [

@@ -3,12 +3,12 @@ import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { v7 as uuid } from "uuid"
-import type { AccountId } from "../../Account.ts"
-import { ApiKeyId } from "../../ApiKey.ts"
-import { CreditLedger } from "../../CreditLedger.ts"
-import type { Charge, Hold } from "../../ledger/Hold.ts"
-import * as Usage from "../../ledger/Usage.ts"
-import { noFailures } from "../../Metrics.ts"
+import type { AccountId } from "../../../src/Account.ts"
+import { ApiKeyId } from "../../../src/ApiKey.ts"
+import { CreditLedger } from "../../../src/CreditLedger.ts"
+import type { Charge, Hold } from "../../../src/ledger/Hold.ts"
+import * as Usage from "../../../src/ledger/Usage.ts"
+import { noFailures } from "../../../src/Metrics.ts"
 import {
   atOnce,
   Bench,
@@ -21,7 +21,7 @@ import {
   refused,
   type Test,
 } from "./Bench.ts"
-import { credits, newHold, open, release, statement } from "./calls.ts"
+import { credits, newHold, open, release, statement } from "../../../scripts/support/ledgerCalls.ts"
 
 const usage = (question: Usage.Question) =>
   Effect.flatMap(

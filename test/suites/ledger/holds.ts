@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { CreditLedger } from "../../CreditLedger.ts"
-import { creditsOf } from "../../ledger/Credits.ts"
+import { CreditLedger } from "../../../src/CreditLedger.ts"
+import { creditsOf } from "../../../src/ledger/Credits.ts"
 import {
   atOnce,
   Bench,
@@ -31,7 +31,7 @@ import {
   release,
   settle,
   statement,
-} from "./calls.ts"
+} from "../../../scripts/support/ledgerCalls.ts"
 
 const expectEntries = (account: Parameters<typeof statement>[0], count: number) =>
   Effect.map(statement(account), (entries) =>

@@ -4,8 +4,8 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { AccountId } from "../../Account.ts"
-import type { CreditLedger } from "../../CreditLedger.ts"
+import type { AccountId } from "../../../src/Account.ts"
+import type { CreditLedger } from "../../../src/CreditLedger.ts"
 import { Bench } from "./Bench.ts"
 import * as commands from "./commands.ts"
 import * as holds from "./holds.ts"

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
-import type { AccountId } from "../../Account.ts"
-import type { CreditLedger } from "../../CreditLedger.ts"
-import { expire, figures, grant, problemsOf } from "./calls.ts"
+import type { AccountId } from "../../../src/Account.ts"
+import type { CreditLedger } from "../../../src/CreditLedger.ts"
+import { expire, figures, grant, problemsOf } from "../../../scripts/support/ledgerCalls.ts"
 
 /** What the tests need to know of the ledger that they examine. */
 export class Bench extends Context.Tag("authority/testing/Bench")<

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import type { AccountId } from "../../Account.ts"
-import type { CreditLedger } from "../../CreditLedger.ts"
-import type { Hold } from "../../ledger/Hold.ts"
-import type { StoreTimeout } from "../../StoreTimeout.ts"
+import type { AccountId } from "../../../src/Account.ts"
+import type { CreditLedger } from "../../../src/CreditLedger.ts"
+import type { Hold } from "../../../src/ledger/Hold.ts"
+import type { StoreTimeout } from "../../../src/StoreTimeout.ts"
 import {
   atOnce,
   Bench,
@@ -17,7 +17,7 @@ import {
   type Test,
   newAccount,
 } from "./Bench.ts"
-import { expire, grant, hold, settle, statement } from "./calls.ts"
+import { expire, grant, hold, settle, statement } from "../../../scripts/support/ledgerCalls.ts"
 
 /** `of` selects one of all holds so far. `share` is the charged part of the hold, from 0 to 1. */
 type Settle = { readonly kind: "settle"; readonly of: number; readonly share: number }
