@@ -17,7 +17,7 @@ import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, newHold } from "./support/ledger.ts"
-import { ledger } from "./support/newDatabase.ts"
+import { ledger, withoutLimits } from "./support/newDatabase.ts"
 import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
@@ -69,7 +69,7 @@ const fill = (account: AccountId, count: number, before: number) =>
         UPDATE balances SET entries = ${count}, charged = ${count - 1}, head = ${head}
         WHERE account_id = ${account}`
     }
-  })
+  }).pipe(withoutLimits)
 
 const credit = 1_000_000_000_000
 const otherAccounts = 1000
@@ -86,7 +86,7 @@ const prepare = (count: number) =>
       }),
       orElse: () => ({
         begin: Effect.void,
-        end: Effect.zip(sql`VACUUM ANALYZE`, sql`CHECKPOINT`),
+        end: withoutLimits(Effect.zip(sql`VACUUM ANALYZE`, sql`CHECKPOINT`)),
       }),
     })
     yield* quickly.begin

@@ -15,7 +15,7 @@ import { CreditLedger } from "../src/CreditLedger.ts"
 import type * as Usage from "../src/ledger/Usage.ts"
 import { makeUsageProblems } from "../src/sql/usageQueries.ts"
 import { newAccountWith } from "./support/accounts.ts"
-import { ledger } from "./support/newDatabase.ts"
+import { ledger, withoutLimits } from "./support/newDatabase.ts"
 import { median } from "./support/quantile.ts"
 
 const { values: options } = parseArgs({
@@ -64,7 +64,7 @@ const fill = (account: AccountId, count: number, before: number) =>
       INSERT INTO usage
       SELECT account_id, at / 86400000, api_key_id, SUM(urls), SUM(amount), 0, 0, 0, 0
       FROM entries WHERE account_id = ${account} AND kind = 'charge' GROUP BY 1, 2, 3`
-  })
+  }).pipe(withoutLimits)
 
 const timed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(
@@ -86,7 +86,10 @@ const measured = Effect.gen(function* () {
       return account
     }),
   )
-  yield* sql.onDialectOrElse({ sqlite: () => Effect.void, orElse: () => sql`VACUUM ANALYZE` })
+  yield* sql.onDialectOrElse({
+    sqlite: () => Effect.void,
+    orElse: () => withoutLimits(sql`VACUUM ANALYZE`),
+  })
   const [rows] = yield* sql<{ rows: number }>`SELECT COUNT(*) AS rows FROM usage`
   console.log(`${entries} entries, ${rows?.rows} rows of usage, in ${(filled / 1000).toFixed(0)} s`)
   const week = { since: (firstDay + days - 7) * dayMs }

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -28,7 +28,7 @@ const newDatabase = (kind: string): Layer.Layer<SqlClient.SqlClient, unknown> =>
   kind === "postgres"
     ? Effect.map(server, ({ url }) =>
         // Filling and vacuuming a database are slow.
-        PostgresClient.layer(Redacted.make(`${url}/postgres`), { silence: "1 hour" }),
+        PostgresClient.layer(Redacted.make(`${url}/postgres`), { silenceMs: 3_600_000 }),
       ).pipe(Layer.unwrapScoped)
     : Effect.map(folder, (folder) => Sqlite.layer(join(folder, "authority.db"))).pipe(
         Layer.unwrapScoped,
@@ -42,3 +42,11 @@ export const ledger = (kind: string) =>
   Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
     Layer.provideMerge(migrated(kind)),
   )
+
+/** Runs statements on one connection, outside transactions and without a time limit. */
+export const withoutLimits = <A, E, R>(statements: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    Effect.flatMap(sql.reserve, (connection) =>
+      Effect.provideService(statements, SqlClient.TransactionConnection, [connection, 0]),
+    ),
+  ).pipe(Effect.scoped)

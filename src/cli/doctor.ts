@@ -164,7 +164,7 @@ const demo = Effect.map(demoRisk, (risk) =>
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []
-  const { examine } = yield* Effect.promise(() => import("../sql/PostgresServer.ts"))
+  const { examine, isTooOld } = yield* Effect.promise(() => import("../sql/Postgres.ts"))
   const { host, port, ssl } = yield* ConnectionString.parse(Redacted.value(databaseUrl))
   const server = yield* examine
   const place = `PostgreSQL ${server.version} at ${host}:${port}`
@@ -176,12 +176,11 @@ const server = Effect.gen(function* () {
         )
       : ok("server", `${place}, a primary`),
     ok("TLS", tlsOf(ssl)),
-    ...(server.age === undefined ? [] : [warning("version", `${server.age}; update the server`)]),
-    ...(server.synchronousCommit === "off"
+    ...(isTooOld(server.version)
       ? [
           warning(
-            "synchronous_commit",
-            "off for this role; the service turns synchronous_commit on in each of its transactions",
+            "version",
+            `PostgreSQL ${server.version} is older than 14, the oldest supported version; update the server`,
           ),
         ]
       : []),

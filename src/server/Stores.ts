@@ -91,14 +91,14 @@ const connected = (
 ) =>
   Effect.flatMap(Settings.Settings, (settings) =>
     Effect.promise(async () => {
-      const { databaseUrl } = settings
-      const url = Redacted.value(databaseUrl)
+      const url = Redacted.value(settings.databaseUrl)
+      const { examine, placeOf } = await import("../sql/Presence.ts")
       return isSqlite(settings)
         ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { content })
-        : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
-            ...optionsOf(settings),
-            content,
-          })
+        : Layer.tap(
+            (await import("../sql/Postgres.ts")).layer(settings.databaseUrl, optionsOf(settings)),
+            (context) => Effect.provide(examine(placeOf(url), content), context),
+          )
     }),
   ).pipe(Layer.unwrapEffect)
 
@@ -137,14 +137,13 @@ const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
 ).pipe(Layer.effectDiscard, Layer.provideMerge(connected("ours or nothing")))
 
 /** Logs a warning when PostgreSQL is older than the oldest supported version. */
-const warnOfVersion = Effect.flatMap(Settings.Settings, (settings) =>
-  isSqlite(settings)
-    ? Effect.void
-    : Effect.flatMap(
-        Effect.promise(() => import("../sql/PostgresServer.ts")),
-        ({ warnOfVersion }) => warnOfVersion,
-      ),
-)
+const warnOfVersion = Effect.gen(function* () {
+  if (isSqlite(yield* Settings.Settings)) return
+  const { examine, isTooOld } = yield* Effect.promise(() => import("../sql/Postgres.ts"))
+  const { version } = yield* examine
+  const problem = `PostgreSQL ${version} is older than 14, the oldest supported version`
+  if (isTooOld(version)) yield* Effect.logWarning(`Update the database server. ${problem}.`)
+}).pipe(Effect.ignore)
 
 // Opens the database for a service: creates or migrates it. Waits up to 30 seconds for a writable
 // PostgreSQL server.
@@ -153,7 +152,7 @@ const database = Layer.tap(
     Layer.effectDiscard(Effect.flatMap(migrations, ({ run }) => run)),
     connected("ours or nothing", ({ databaseConnections }) => ({
       connections: databaseConnections,
-      primaryWithin: "30 seconds",
+      primaryWithinMs: 30_000,
     })),
   ),
   (context) => Effect.provide(warnOfVersion, context),

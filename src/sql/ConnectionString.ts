@@ -1,107 +1,91 @@
 /**
  * Reads connection strings by pg-connection-string, with libpq's meanings of `sslmode`. Refuses what
- * the library or the driver would silently take for something else.
+ * the library or the driver would silently take for something else. The driver never falls back from
+ * TLS to plain text.
  */
-import type { ConnectionOptions } from "node:tls"
-import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import * as Predicate from "effect/Predicate"
-import * as Redacted from "effect/Redacted"
-import type { ClientConfig } from "pg"
 import { parse as parseUrl, toClientConfig } from "pg-connection-string"
+import { StoreFailure } from "../StoreFailure.ts"
 
-/** A server and a login, as the driver takes them. Without `password`, ~/.pgpass may have one. */
-export interface ConnectionString extends Pick<
-  ClientConfig,
-  "application_name" | "connectionTimeoutMillis" | "options"
-> {
-  /** A name, an address, or the folder of a Unix socket, which begins with a slash. */
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: Redacted.Redacted | undefined
-  readonly database: string
-  /** False: without TLS. The driver never falls back from TLS to plain text. */
-  readonly ssl: false | ConnectionOptions
-}
+/** A server and a login, as the driver takes them. `ssl: false` is a connection without TLS. */
+export type ConnectionString = Either.Either.Right<ReturnType<typeof parse>>
 
-/** The connection string is invalid. `problem` says why, and shows no text that may be a secret. */
-export class InvalidConnectionString extends Data.TaggedError("InvalidConnectionString")<{
-  readonly problem: string
-}> {
-  override get message() {
-    return `AUTHORITY_DATABASE_URL: ${this.problem}`
-  }
-}
+const modes = "disable, require, verify-ca, verify-full"
+const ofTls = ["sslmode", "sslrootcert", "sslcert", "sslkey"]
+const known = `host, port, user, application_name, connect_timeout, options, ${ofTls.join(", ")}`
 
-const refuse = (problem: string) => Either.left(new InvalidConnectionString({ problem }))
+// A raw @, /, ? or # in the password would make the rest a host, a database or a parameter.
+const shape = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(?:\/([^/?#@]*))?)(?:\?([^#@]*))?$/
 
-type Environment = Readonly<Record<string, string | undefined>>
-
-const sslModes = ["disable", "require", "verify-ca", "verify-full"]
-
-const sslParameters = ["sslmode", "sslrootcert", "sslcert", "sslkey"]
-
-const parameters = [
-  "host",
-  "port",
-  "user",
-  "application_name",
-  "connect_timeout",
-  "options",
-].concat(sslParameters)
-
-const defaultTimeoutMs = 5_000
+const unreadable = "a file that it names cannot be read; check its path and permissions: "
+const expected =
+  "expected postgres://USER:PASSWORD@HOST:PORT/DATABASE; percent-encode special characters (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
 /**
  * Parses a connection string, and reads the certificate and key files that it names. Missing parts
- * come from libpq's environment variables. Never throws.
+ * come from libpq's environment variables. The error shows no text that may be a secret.
  */
-export const parse = (
-  text: string,
-  environment: Environment = process.env,
-): Either.Either<ConnectionString, InvalidConnectionString> =>
+export const parse = (text: string, environment: Environment = process.env) =>
   Either.gen(function* () {
-    const [base, path, given] = yield* split(text, environment)
-    yield* checkParameters(given)
-    const config = yield* Either.try({
-      try: () => ({
-        ...toClientConfig(
-          parseUrl(`${base}?${new URLSearchParams([...given])}`, { useLibpqCompat: true }),
-        ),
-        // The library leaves characters such as %2F and %3F encoded.
-        database: decodeURIComponent(path),
-      }),
+    const [, base, hosts, path = "", query] = shape.exec(text) ?? []
+    if (base === undefined || /\s|%(?![\da-f]{2})/i.test(text)) return yield* refuse(expected)
+    const given = new Map(new URLSearchParams(query))
+    for (const name of ofTls)
+      given.set(name, given.get(name) ?? environment[`PG${name.toUpperCase()}`] ?? "")
+    const { PGHOST = "", PGPORT = "" } = environment
+    const problem = problemOf(given, given.get("host") || hosts || PGHOST)
+    if (problem !== undefined) return yield* refuse(problem)
+    const url = `${base}?${new URLSearchParams([...given])}`
+    const config = yield* Either.orElse(
+      Either.try(() => toClientConfig(parseUrl(url, { useLibpqCompat: true }))),
       // The library's other errors may show parts of the password.
-      catch: (error) =>
-        new InvalidConnectionString({
-          problem:
-            Predicate.hasProperty(error, "syscall") && error instanceof Error
-              ? `a file that it names cannot be read; check its path and permissions (${error.message})`
-              : expected,
-        }),
-    })
-
-    const host = config.host || environment["PGHOST"] || "localhost"
-    const port = config.port ?? Number(environment["PGPORT"] || 5432)
-    if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-      return yield* refuse("expected a port from 1 to 65535")
-    }
+      (error) =>
+        refuse(
+          error instanceof Error && "syscall" in error ? unreadable + error.message : expected,
+        ),
+    )
+    const host = config.host || PGHOST || "localhost"
+    const port = config.port ?? Number(PGPORT || 5432)
+    if (!(port >= 1 && port <= 65_535)) return yield* refuse("expected a port from 1 to 65535")
     const user = config.user || environment["PGUSER"] || environment["USER"]
     if (!user) return yield* refuse(`it has no user; ${expected}`)
-    const password = config.password || environment["PGPASSWORD"]
+    const isLocal = /^(\/.*|localhost|127(\.\d{1,3}){3}|::1)$/i.test(host)
+    const ssl = config.ssl ?? (isLocal ? false : {})
     return {
       host,
       port,
       user,
-      password: typeof password === "string" ? Redacted.make(password) : undefined,
-      database: config.database || environment["PGDATABASE"] || user,
-      ssl: sslOf(host, config.ssl),
+      password: config.password || environment["PGPASSWORD"],
+      // The library leaves characters such as %2F and %3F encoded.
+      database: decodeURIComponent(path) || environment["PGDATABASE"] || user,
+      // As in libpq, a Unix socket has no TLS.
+      ssl: host.startsWith("/") || ssl === true ? false : ssl,
       application_name: config.application_name || environment["PGAPPNAME"] || "authority",
-      connectionTimeoutMillis: yield* timeoutOf(given.get("connect_timeout")),
+      connectionTimeoutMillis: Number(given.get("connect_timeout") ?? 5) * 1000,
       options: config.options,
     }
   })
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const refuse = (problem: string) =>
+  Either.left(new StoreFailure({ message: `AUTHORITY_DATABASE_URL: ${problem}` }))
+
+const problemOf = (given: ReadonlyMap<string, string>, host: string): string | undefined => {
+  const unknown = Array.from(given.keys()).find((name) => !known.split(", ").includes(name))
+  const mode = given.get("sslmode")
+  if (unknown !== undefined)
+    return `the parameter ${encodeURIComponent(unknown)} is not supported; the parameters are ${known}`
+  if (host.includes(","))
+    return "expected one host, not a list of hosts; put PgBouncer, HAProxy or a virtual address in front of several servers"
+  if (mode && !modes.split(", ").includes(mode))
+    return `sslmode=${mode} is not supported; use ${modes}`
+  if (mode === "verify-ca" && !given.get("sslrootcert"))
+    return "sslmode=verify-ca needs sslrootcert, the file of the certificate authority to trust"
+  if (!/^[1-9]\d{0,2}$/.test(given.get("connect_timeout") ?? "5"))
+    return "connect_timeout must be a whole number of seconds from 1 to 999"
+  return undefined
+}
 
 /**
  * Shows user, host, port and database of a connection string, and never anything else. An invalid
@@ -113,67 +97,3 @@ export const shown = (text: string, environment: Environment = process.env): str
     onRight: ({ database, host, port, user }) =>
       `postgres://${encodeURIComponent(user)}@${host.includes(":") ? `[${host}]` : encodeURIComponent(host)}:${port}/${encodeURIComponent(database)}`,
   })
-
-const expected =
-  "expected postgres://USER:PASSWORD@HOST:PORT/DATABASE; percent-encode special characters (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
-
-/**
- * Returns the part before the parameters, its path, and the parameters. Refuses a text with a raw
- * `@`, `/`, `?` or `#` in the password, whose rest would be taken for a host, a database or a
- * parameter.
- */
-const split = (text: string, environment: Environment) => {
-  const [, base, hosts, path = "", query] =
-    /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(?:\/([^/?#@]*))?)(?:\?([^#@]*))?$/.exec(text) ??
-    []
-  if (base === undefined || /\s|%(?![\da-f]{2})/i.test(text)) return refuse(expected)
-  const given = new Map([
-    ...sslParameters.flatMap((name) => {
-      const value = environment[`PG${name.toUpperCase()}`]
-      return value ? [[name, value] as const] : []
-    }),
-    // The last of several values counts, as in the library.
-    ...new URLSearchParams(query),
-  ])
-  return (given.get("host") || hosts || environment["PGHOST"] || "").includes(",")
-    ? refuse(
-        "expected one host, not a list of hosts; put PgBouncer, HAProxy or a virtual address in front of several servers",
-      )
-    : Either.right([base, path, given] as const)
-}
-
-const checkParameters = (given: ReadonlyMap<string, string>) => {
-  const unknown = Array.from(given.keys()).find((name) => !parameters.includes(name))
-  if (unknown !== undefined) {
-    const name = /^\w{1,40}$/.test(unknown) ? `the parameter ${unknown}` : "a parameter"
-    return refuse(`${name} is not supported; the parameters are ${parameters.join(", ")}`)
-  }
-  const mode = given.get("sslmode")
-  if (mode !== undefined && !sslModes.includes(mode)) {
-    return refuse(`sslmode=${mode} is not supported; use ${sslModes.join(", ")}`)
-  }
-  const authority = given.get("sslrootcert")
-  if (authority === "system") {
-    return refuse(
-      "sslrootcert=system is not supported; sslmode=verify-full without sslrootcert trusts the certificate authorities of Node.js",
-    )
-  }
-  return mode === "verify-ca" && !authority
-    ? refuse("sslmode=verify-ca needs sslrootcert, the file of the certificate authority to trust")
-    : Either.void
-}
-
-// Without any parameter about TLS, uses none on this machine and verifies the certificate of every
-// other host. As in libpq, a Unix socket has no TLS.
-const sslOf = (host: string, ssl: ClientConfig["ssl"]) => {
-  if (host.startsWith("/")) return false
-  if (typeof ssl === "object" || ssl === false) return ssl
-  return /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host) ? false : {}
-}
-
-const timeoutOf = (seconds?: string) => {
-  if (seconds === undefined) return Either.right(defaultTimeoutMs)
-  return /^\d{1,3}$/.test(seconds) && Number(seconds) > 0
-    ? Either.right(Number(seconds) * 1000)
-    : refuse("connect_timeout must be a whole number of seconds from 1 to 999")
-}

@@ -152,8 +152,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     "the database cannot be written; check the permissions of its file and folder",
   ],
   [
-    /^SQLITE_BUSY|^SQLITE_LOCKED/,
-    "the database is locked by another program; end that program, or try later",
+    /^SQLITE_BUSY|^SQLITE_LOCKED|^57014$/,
+    "the database is too slow, or locked by another program; end that program, or try later",
   ],
   [damage, "the database file is damaged, or is not an SQLite database; restore a backup"],
   [
@@ -182,48 +182,15 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     "the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
   ],
   [
-    /^28P01$/,
-    "the server refuses the user or the password; check AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass",
+    /^28\w{3}$|password must be a |^empty password returned/,
+    "the server refuses the login; check user, password and sslmode in AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass (with the mode 0600), and the server's pg_hba.conf",
   ],
   [
-    / has no password$|^empty password returned/,
-    "the server asks for a password; put the password into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass (with the mode 0600)",
-  ],
-  [
-    /^28000$/,
-    "the server does not accept this user from this address; check user, address and sslmode in AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
-  ],
-  [
-    /^The server does not support SSL/,
-    "the server does not support TLS; turn TLS on at the server, or connect without TLS by sslmode=disable in AUTHORITY_DATABASE_URL",
-  ],
-  [
-    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)$/,
-    "the server's certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL, or encrypt without verifying by sslmode=require",
-  ],
-  [
-    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca with sslrootcert=FILE",
-  ],
-  [
-    /^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/,
-    "the server's certificate is not valid now; renew it at the server, and check the clock of this machine",
-  ],
-  [
-    /^ERR_OSSL_/,
-    "a certificate or key cannot be used; check the files sslrootcert, sslcert and sslkey of AUTHORITY_DATABASE_URL: the key must belong to sslcert and have no passphrase",
-  ],
-  [
-    /^ERR_SSL_\S*ALERT/,
-    "the server refuses the client certificate or the kind of TLS; check the files sslcert and sslkey of AUTHORITY_DATABASE_URL, and the server's ssl_ca_file",
+    /^(ERR_(SSL|TLS|OSSL)_|CERT_|UNABLE_TO_)|SELF_SIGNED|^The server does not support SSL/,
+    "TLS with the server failed; check the host, sslmode, sslrootcert, sslcert and sslkey in AUTHORITY_DATABASE_URL, as the guide says under 'Connection strings'",
   ],
   [
     /^25006$/,
     "the database is read-only; connect to its primary server, or set default_transaction_read_only off",
   ],
-  [
-    /^57014$/,
-    "the database is too slow, or locked by another program; end that program, or try later",
-  ],
-  [/^28\w{3}$/, "the database refuses the connection; check AUTHORITY_DATABASE_URL"],
 ]

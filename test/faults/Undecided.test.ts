@@ -46,7 +46,7 @@ const stoppedPostgres = Effect.gen(function* () {
 const silentCommit = Effect.gen(function* () {
   const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
   return {
-    client: PostgresClient.layer(proxy.url, { silence: "3 seconds" }),
+    client: PostgresClient.layer(proxy.url, { silenceMs: 3_000 }),
     freeze: Effect.sync(() => proxy.doom("silence")),
     thaw: Effect.void,
   }

@@ -3,15 +3,17 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Traffic from "../../scripts/traffic.ts"
+import { ReconnectLimit } from "../../src/sql/retry.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import { figures, problemsOf, statement } from "../../scripts/support/ledger.ts"
+import { charge, figures, problemsOf, statement } from "../../scripts/support/ledger.ts"
 import * as PgBouncer from "../../scripts/support/PgBouncer.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
@@ -221,6 +223,41 @@ describe("a request timeout that is shorter than the outage", () => {
   )
 })
 
+describe("slow reads behind PgBouncer", () => {
+  it.scopedLive(
+    "when slow reads are interrupted, no other request fails or waits longer than a statement may take",
+    () =>
+      Effect.gen(function* () {
+        const postgres = yield* server
+        const pgbouncer = yield* bouncer({ ...transactionMode, server: postgres.url })
+        const database = at(pgbouncer.url, yield* newDatabaseOn(postgres.url))
+        const others = yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const account = yield* newAccountWith(1000)
+          const slow = sql`SELECT CAST(pg_sleep(30) AS TEXT)`
+          const reads = yield* Effect.forEach(
+            [slow, sql.withTransaction(slow), slow, slow],
+            (read) => Effect.forkDaemon(read),
+          )
+          yield* Effect.sleep("500 millis")
+          yield* Effect.forEach(reads, Fiber.interruptFork)
+          const request = Effect.zipRight(charge(account, 1), figures(account))
+          return yield* Effect.all(
+            Array.from({ length: 20 }, () => Effect.timed(request)),
+            { concurrency: "unbounded" },
+          )
+        }).pipe(
+          Effect.provide(postgresDatabase(database)),
+          Effect.provideService(ReconnectLimit, { limit: Duration.seconds(30) }),
+        )
+        const longest = Math.max(...others.map(([duration]) => Duration.toMillis(duration)))
+        assert.isAbove(longest, 5_000)
+        assert.isBelow(longest, 12_000)
+      }),
+    timeout,
+  )
+})
+
 describe("PgBouncer in statement mode", () => {
   it.scopedLive(
     "serve and doctor behind PgBouncer in statement mode fail and name the pool mode to set",
@@ -238,7 +275,7 @@ describe("PgBouncer in statement mode", () => {
         yield* run(cwd, ["account", "create", "acme"], on(postgres.url))
         const doctor = yield* run(cwd, ["doctor"], on(url))
         assert.strictEqual(doctor.code, 1)
-        assert.match(doctor.stdout, new RegExp(`failure +writing: ${advice}`))
+        assert.match(doctor.stdout, new RegExp(`failure +database: ${advice}`))
         assert.notInclude(doctor.stdout, "cannot be reached")
       }),
   )

@@ -52,9 +52,9 @@ it("PgBouncer's error about transactions in statement pooling mode does not coun
   )
 })
 
-it("the error of an expired certificate says to renew it", () => {
+it("the error of an expired certificate says which parameters to check", () => {
   assert.match(
     Failure.describe(withCode("CERT_HAS_EXPIRED")).message,
-    /^the server's certificate is not valid now; renew it/,
+    /^TLS with the server failed; check the host, sslmode, sslrootcert, sslcert and sslkey in /,
   )
 })

@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import { afterAll, assert, beforeAll, describe, inject, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -60,7 +61,8 @@ beforeAll(async () => {
           (statement) => sql.unsafe(statement),
         ),
       ),
-      Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
+      // ALTER SYSTEM runs in no transaction.
+      Effect.provide(PgClient.layer({ url: Redacted.make(`${server.url}/postgres`) })),
     ),
   )
 })
@@ -87,8 +89,8 @@ const isEncrypted = (host: string, query: string, base = server.url) => {
 const refusal = (...args: Parameters<typeof isEncrypted>) =>
   Effect.map(Effect.flip(isEncrypted(...args)), ({ message }) => message)
 
-const untrusted =
-  /^the server's certificate is not trusted; name .* as sslrootcert=FILE in AUTHORITY_DATABASE_URL, or encrypt without verifying by sslmode=require \(/
+const failed =
+  /^TLS with the server failed; check the host, sslmode, sslrootcert, sslcert and sslkey in AUTHORITY_DATABASE_URL, /
 
 describe("a PostgreSQL server with TLS", () => {
   it.effect.each([
@@ -109,20 +111,16 @@ describe("a PostgreSQL server with TLS", () => {
   )
 
   it.effect.each([
-    ["0.0.0.0", "", untrusted],
-    ["localhost", "sslmode=verify-full", untrusted],
-    ["localhost", "sslmode=verify-full&sslrootcert=other", untrusted],
-    ["localhost", "sslmode=verify-ca&sslrootcert=other", untrusted],
-    ["localhost", "sslmode=require&sslrootcert=other", untrusted],
-    [
-      "127.0.0.1",
-      "sslmode=verify-full&sslrootcert=ca",
-      /^the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca with sslrootcert=FILE \(/,
-    ],
-  ] as const)("%s with the parameters '%s' is refused", ([host, query, reason]) =>
+    ["0.0.0.0", ""],
+    ["localhost", "sslmode=verify-full"],
+    ["localhost", "sslmode=verify-full&sslrootcert=other"],
+    ["localhost", "sslmode=verify-ca&sslrootcert=other"],
+    ["localhost", "sslmode=require&sslrootcert=other"],
+    ["127.0.0.1", "sslmode=verify-full&sslrootcert=ca"],
+  ] as const)("%s with the parameters '%s' is refused", ([host, query]) =>
     Effect.gen(function* () {
       const files = query.replace(/=(ca|other)/, (_, name) => `=${fileOf(`${name}.crt`)}`)
-      assert.match(yield* refusal(host, files), reason)
+      assert.match(yield* refusal(host, files), failed)
     }),
   )
 
@@ -137,14 +135,14 @@ describe("a PostgreSQL server with TLS", () => {
   )
 
   it.effect.each([
-    ["sslcert=client.crt&sslkey=server.key", /^a certificate or key cannot be used; check the /],
-    ["sslcert=client.crt&sslkey=pg_hba.conf", /^a certificate or key cannot be used; check the /],
-    ["sslcert=other.crt&sslkey=other.key", /^the server refuses the client certificate .*\d\)$/],
-  ] as const)("the client certificate '%s' is refused with advice", ([own, reason]) =>
+    "sslcert=client.crt&sslkey=server.key",
+    "sslcert=client.crt&sslkey=pg_hba.conf",
+    "sslcert=other.crt&sslkey=other.key",
+  ])("the client certificate '%s' is refused with advice", (own) =>
     Effect.gen(function* () {
       const base = server.url.replace("authority:authority", "certified")
       const files = `sslrootcert=ca.crt&${own}`.replaceAll("=", `=${server.data}/`)
-      assert.match(yield* refusal("localhost", files, base), reason)
+      assert.match(yield* refusal("localhost", files, base), failed)
     }),
   )
 
@@ -153,7 +151,7 @@ describe("a PostgreSQL server with TLS", () => {
       const base = server.url.replace("authority:authority", "encrypted")
       assert.match(
         yield* refusal("localhost", "sslmode=disable", base),
-        /^the server does not accept .*; check user, address and sslmode in AUTHORITY_DATABASE_URL/,
+        /^the server refuses the login; check user, password and sslmode in AUTHORITY_DATABASE_URL/,
       )
     }),
   )
@@ -185,10 +183,7 @@ describe("a PostgreSQL server without TLS", () => {
     ["localhost", "sslmode=verify-full"],
   ] as const)("%s with the parameters '%s' is refused", ([host, query]) =>
     Effect.gen(function* () {
-      assert.match(
-        yield* refusal(host, query, inject("postgresUrl")),
-        /^the server does not support TLS; turn TLS on at the server, or connect without TLS by sslmode=disable in AUTHORITY_DATABASE_URL/,
-      )
+      assert.match(yield* refusal(host, query, inject("postgresUrl")), failed)
       assert.isFalse(yield* isEncrypted(host, "sslmode=disable", inject("postgresUrl")))
     }),
   )

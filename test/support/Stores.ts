@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -73,7 +74,8 @@ export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> 
     const name = `test_${randomUUID().replaceAll("-", "")}`
     yield* SqlClient.SqlClient.pipe(
       Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
-      Effect.provide(Postgres.layer(Redacted.make(`${server}/postgres`))),
+      // CREATE DATABASE runs in no transaction.
+      Effect.provide(PgClient.layer({ url: Redacted.make(`${server}/postgres`) })),
     )
     return Redacted.make(`${server}/${name}`)
   }).pipe(Effect.orDie)
