@@ -79,6 +79,8 @@ const open = (
     // Without a password of its own, the driver warns that its use of ~/.pgpass is deprecated.
     password:
       password ?? (() => new Promise((resolve) => pgpass(target, (found = "") => resolve(found)))),
+    // Not what PGSSLNEGOTIATION says, which fails without TLS.
+    sslnegotiation: "postgres",
     max: connections,
     // So that another process can connect.
     idleTimeoutMillis: 3_000,

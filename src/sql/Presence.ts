@@ -44,9 +44,8 @@ export const examine = (
   content: Content,
 ): Effect.Effect<void, NoDatabase | StoreFailure, SqlClient.SqlClient> => {
   if (content === "anything") return Effect.void
-  if (content === "ours or nothing") {
+  if (content === "ours or nothing")
     return Effect.flatMap(SqlClient.SqlClient, (sql) => refuseForeign(sql, place))
-  }
   return isPresent.pipe(
     Effect.filterOrFail(
       (isThere) => isThere,

@@ -1,9 +1,9 @@
 /** Runs the SQL of the guide "Running on PostgreSQL" on the server of the tests. */
 import { assert, describe, inject, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import * as PostgresClient from "../../src/sql/Postgres.ts"
 import { blocksOf } from "../support/Guide.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
@@ -22,7 +22,8 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
     Effect.flatMap((sql) =>
       Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }),
     ),
-    Effect.provide(PostgresClient.layer(Redacted.make(url))),
+    // CREATE DATABASE and ALTER SYSTEM run in no transaction.
+    Effect.provide(PgClient.layer({ url: Redacted.make(url) })),
   )
 
 describe("the roles and grants of the guide", () => {
