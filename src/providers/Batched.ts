@@ -241,7 +241,12 @@ export const make = (
           (account) => refused.count(account, now) >= maxRefused,
         )
         meters.waiting(line.queued)
-        if (Arr.isNonEmptyArray(late)) yield* answerAll(late, () => unanswered)
+        if (Arr.isNonEmptyArray(late)) {
+          // Before the queue yields, so that no further lookup waits for these tickets.
+          const answers = late.map((ticket) => answer(ticket, unanswered))
+          const outcomes = late.map(() => unanswered)
+          yield* Effect.all([...answers, record(meters, late, outcomes)], { discard: true })
+        }
         if (Arr.isNonEmptyArray(blocked)) yield* answerAll(blocked, () => tooManyRefused)
         if (!Arr.isNonEmptyArray(batch)) {
           yield* permits.release(1)

@@ -96,6 +96,19 @@ describe("sharing calls", () => {
       assert.deepStrictEqual(tags(yield* small), ["ok", "ok", "ok", "ok"])
     }))
 
+  it("a lookup does not share the time-out of another one, also when the queue yields", () => {
+    const lookups = Effect.gen(function* () {
+      const { ask, asked } = yield* setUp({ batchSize: 50 })
+      for (const turns of Arr.range(0, 20)) {
+        const urls = pages(`turn-${turns}`, 50)
+        yield* ask(urls, { deadline: 0 })
+        yield* Effect.repeatN(Effect.yieldNow(), turns)
+        assert.deepStrictEqual(yield* asked(urls.slice(-1)), ["ok"])
+      }
+    })
+    runInVirtualTime(quiet(lookups), 100)
+  })
+
   test("a caller leaves at its deadline, and the call goes on for the others", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()

@@ -10,15 +10,21 @@ interface Alarm {
   readonly ring: () => void
 }
 
-/** Returns the value. Throws when the effect fails, or waits for something that never comes. */
-export const runInVirtualTime = <A, E>(effect: Effect.Effect<A, E>): A => {
+/**
+ * Returns the value. Throws when the effect fails, or waits for something that never comes. A fiber
+ * yields to the others after `operations`.
+ */
+export const runInVirtualTime = <A, E>(
+  effect: Effect.Effect<A, E>,
+  operations = Number.POSITIVE_INFINITY,
+): A => {
   let now = 0
   const tasks: Array<() => void> = []
   const alarms: Array<Alarm> = []
 
   const scheduler: Scheduler.Scheduler = {
     scheduleTask: (task) => void tasks.push(task),
-    shouldYield: () => false,
+    shouldYield: ({ currentOpCount }) => (currentOpCount > operations ? 0 : false),
   }
   const set = (alarm: Alarm) => {
     const index = alarms.findLastIndex(({ at }) => at <= alarm.at)
