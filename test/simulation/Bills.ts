@@ -44,16 +44,20 @@ export class Bills {
     this.calls.push({ call, month })
   }
 
-  /** True when all the rows that the calls of some month may cost reach the ceiling. */
+  /**
+   * True when all the rows that the calls of some month may cost reach the ceiling. In trouble the
+   * counts may have been added twice.
+   */
   isAtCeiling(provider: string): boolean {
     const ceiling = this.options.ceilingOf(provider) ?? Number.POSITIVE_INFINITY
+    const times = this.isTroubled ? 2 : 1
     const own = this.calls.filter(({ call }) => call.provider === provider)
     const months = sumsBy(
       own,
       ({ month }) => month,
       ({ call }) => call.pages.size,
     )
-    return [...months.values()].some((targets) => targets >= ceiling)
+    return [...months.values()].some((targets) => times * targets >= ceiling)
   }
 
   /** True when a ceiling could perhaps not be checked since the time. */
@@ -78,15 +82,22 @@ export class Bills {
         const all = this.calls.map(({ call }) => call).filter((each) => each.provider === provider)
         const lasting = all.filter(({ process }) => process.isRunning)
         const answered = lasting.filter(({ isAnswerLost }) => !isAnswerLost)
-        const isTroubled = this.options.faults.troubleAt !== Number.NEGATIVE_INFINITY
         return [
           ...(calls < lasting.length ? [`${calls} calls to ${provider} are counted, too few`] : []),
           ...(rows < rowsOf(answered) ? [`${rows} rows of ${provider} are counted, too few`] : []),
-          ...(calls > all.length && !isTroubled ? [`calls to ${provider} are counted twice`] : []),
-          ...(rows > rowsOf(all) && !isTroubled ? [`rows of ${provider} are counted twice`] : []),
+          ...(calls > all.length && !this.isTroubled
+            ? [`calls to ${provider} are counted twice`]
+            : []),
+          ...(rows > rowsOf(all) && !this.isTroubled
+            ? [`rows of ${provider} are counted twice`]
+            : []),
         ]
       })
       .concat(this.wrongWithMonths())
+  }
+
+  private get isTroubled(): boolean {
+    return this.options.faults.troubleAt !== Number.NEGATIVE_INFINITY
   }
 
   private wrongWithMonths(): ReadonlyArray<string> {
