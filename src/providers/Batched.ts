@@ -105,29 +105,38 @@ export const make = (
       return entry !== undefined && now < entry.until ? entry.outcome : undefined
     }
 
-    /** Gives each target its outcome, and ends the lookups that wait for no other target. */
-    const answerAll = (batch: Tickets, outcomeOf: (index: number) => Outcome) =>
-      Effect.flatMap(MonotonicClock.now, (now) => {
-        const done: Array<Deferred.Deferred<void>> = []
-        const outcomes = batch.map(({ account, target, waiting }, i) => {
-          const outcome = outcomeOf(i)
-          if (outcome._tag === "Failed" && outcome.cause === "unknown") {
-            remembered.set(target.page, { outcome, until: now + unknownTtlMs })
-            if (vendor.billsUnknown) unknown.add(account, 1, now)
-          }
-          tickets.delete(target.page)
-          for (const { index, lookup } of waiting) {
-            lookup.outcomes[index] = outcome
-            lookup.open -= 1
-            if (lookup.open === 0) done.push(lookup.done)
-          }
-          return outcome
-        })
-        return Effect.zipRight(
-          record(meters, batch, outcomes),
-          Effect.forEach(done, (lookup) => Deferred.succeed(lookup, undefined), { discard: true }),
-        )
+    /**
+     * Gives each target its outcome at once, so that no further lookup joins it. The effect logs the
+     * failures, and ends the lookups that wait for no other target.
+     */
+    const answerNow = (
+      batch: ReadonlyArray<Ticket>,
+      outcomeOf: (index: number) => Outcome,
+      now: number,
+    ) => {
+      const done: Array<Deferred.Deferred<void>> = []
+      const outcomes = batch.map(({ account, target, waiting }, i) => {
+        const outcome = outcomeOf(i)
+        if (outcome._tag === "Failed" && outcome.cause === "unknown") {
+          remembered.set(target.page, { outcome, until: now + unknownTtlMs })
+          if (vendor.billsUnknown) unknown.add(account, 1, now)
+        }
+        tickets.delete(target.page)
+        for (const { index, lookup } of waiting) {
+          lookup.outcomes[index] = outcome
+          lookup.open -= 1
+          if (lookup.open === 0) done.push(lookup.done)
+        }
+        return outcome
       })
+      return Effect.zipRight(
+        record(meters, batch, outcomes),
+        Effect.forEach(done, (lookup) => Deferred.succeed(lookup, undefined), { discard: true }),
+      )
+    }
+
+    const answerAll = (batch: Tickets, outcomeOf: (index: number) => Outcome) =>
+      Effect.flatMap(MonotonicClock.now, (now) => answerNow(batch, outcomeOf, now))
 
     /** Puts targets back into the queue after the back-off, or fails those that cannot wait. */
     const repeat = (batch: Tickets, error: ProviderError) =>
@@ -241,13 +250,11 @@ export const make = (
           (account) => refused.count(account, now) >= maxRefused,
         )
         meters.waiting(line.queued)
-        if (Arr.isNonEmptyArray(late)) {
-          // Before the queue yields, so that no further lookup waits for these tickets.
-          const answers = late.map((ticket) => answer(ticket, unanswered))
-          const outcomes = late.map(() => unanswered)
-          yield* Effect.all([...answers, record(meters, late, outcomes)], { discard: true })
-        }
-        if (Arr.isNonEmptyArray(blocked)) yield* answerAll(blocked, () => tooManyRefused)
+        const answers = [
+          answerNow(late, () => unanswered, now),
+          answerNow(blocked, () => tooManyRefused, now),
+        ]
+        yield* Effect.all(answers, { discard: true })
         if (!Arr.isNonEmptyArray(batch)) {
           yield* permits.release(1)
           continue
@@ -442,7 +449,11 @@ const finalReasons = new Set<ProviderError["reason"]>(["Refused", "Malformed"])
 const queueIsFull = failed("SERVER_ERROR", "too many URLs of the account wait for the provider")
 
 /** Counts the outcomes, and logs the vendor's reason for each failure. */
-const record = (meters: Meters.Meters, batch: Tickets, outcomes: ReadonlyArray<Outcome>) => {
+const record = (
+  meters: Meters.Meters,
+  batch: ReadonlyArray<Ticket>,
+  outcomes: ReadonlyArray<Outcome>,
+) => {
   const lines: Array<Effect.Effect<void>> = []
   outcomes.forEach((outcome, i) => {
     if (outcome._tag === "Checked") return

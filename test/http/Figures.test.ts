@@ -90,7 +90,13 @@ for (const [name, database] of ofRun(databases)) {
           capacity: 100,
         },
       }).pipe(Layer.provide([cache, MemoryCosts.layer]))
-      const server = yield* start({ stores, provider, figures: cache, price: 2 })
+      const server = yield* start({
+        stores,
+        provider,
+        figures: cache,
+        cacheTtl: Duration.hours(1),
+        price: 2,
+      })
       const { key, url: baseUrl } = server
       const effectClient = yield* EffectClient.make({ baseUrl, apiKey: Redacted.make(key) })
       const client = AuthorityMetrics({ baseUrl, apiKey: key })

@@ -56,6 +56,8 @@ export interface Options {
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
+  /** How far behind the clients see the history; by default, a day. */
+  readonly cacheTtl?: Duration.Duration
   readonly costs?: Layer.Layer<Costs>
   /** The token of the administration, which is off without a token. */
   readonly adminToken?: string
@@ -104,7 +106,7 @@ const layerOf = (options: Options, log: Array<string>) => {
   ).pipe(
     Layer.provide([
       AuthorityCheck.layer({ price }),
-      figureHistory(options.figures),
+      figureHistory(options.figures, options.cacheTtl),
       UsageReport.layer,
     ]),
     Layer.provide(options.provider ?? Sandbox.layer),
