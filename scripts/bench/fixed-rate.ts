@@ -4,12 +4,11 @@
  * starts with an empty cache; the peer in `peer.ts` has no cache. A request counts from the time at
  * which it is due. Needs a build and a quiet machine.
  *
- *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N] [--most N] [--against FILE]
+ *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N] [--against FILE]
  *
  *     --seconds N      seconds of load on each server (default: 20)
  *     --rate N         requests per second (default: 300)
  *     --ms N           milliseconds that the vendor takes (default: 120)
- *     --most N         calls at a time that the second vendor allows (default: 3)
  *     --against FILE   measure another build's authority.cjs too
  */
 import { Agent, request } from "node:http"
@@ -38,7 +37,6 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "20" },
     rate: { type: "string", default: "300" },
     ms: { type: "string", default: "120" },
-    most: { type: "string", default: "3" },
     against: { type: "string" },
   },
 })
@@ -92,11 +90,10 @@ const load = async (server: Server) => {
 /** Measures a server with a vendor of its own. Returns a row of the table. */
 const measure = async (
   name: string,
-  most: number,
   startServer: (cwd: string, vendor: Server) => Promise<Server>,
 ) => {
-  const cwd = subfolder(folder, `${name}-${most}`.replaceAll(" ", "-"))
-  const vendor = await start("the vendor", cwd, [script("vendor.ts"), `${ms}`, `${most}`])
+  const cwd = subfolder(folder, name.replaceAll(" ", "-"))
+  const vendor = await start("the vendor", cwd, [script("vendor.ts"), `${ms}`])
   const server = await startServer(cwd, vendor)
   const cpuBefore = cpuSeconds(server.pid)
   const answers = await load(server)
@@ -109,17 +106,15 @@ const measure = async (
     return `${value.toFixed(0)} ms, ${(value / ms).toFixed(2)} ×`
   }
   const failed = answers.reduce((sum, { failedUrls }) => sum + failedUrls, 0)
-  const count = (what: "asked" | "calls" | "hosts" | "refused") => counted(vendor, what)
+  const count = (what: "asked" | "calls" | "hosts") => counted(vendor, what)
   const calls = await count("calls")
   const cells = [
     name,
-    Number.isFinite(most) ? `${most} calls at a time` : "any number of calls",
     overVendor(answers, 0.5),
     overVendor(answers, 0.99),
     overVendor(answers.slice(rate), 0.99),
     ((await count("asked")) / (await count("hosts"))).toFixed(2),
     calls,
-    `${((100 * (await count("refused"))) / calls).toFixed(1)} %`,
     `${((100 * failed) / (answers.length * urlsPerRequest)).toFixed(1)} %`,
     `${((1000 * cpu) / answers.length).toFixed(2)} ms`,
   ]
@@ -135,17 +130,15 @@ console.log(
   `${rate} requests/s with ${urlsPerRequest} URLs each for ${seconds} s, a vendor that takes ${ms} ms\n`,
 )
 const columns =
-  "server | vendor allows | p50 | p99 | p99 after 1 s | rows per host | calls | refused | failed URLs | CPU per request"
+  "server | p50 | p99 | p99 after 1 s | rows per host | calls | failed URLs | CPU per request"
 console.log(`| ${columns} |`)
-console.log(`|---|---|${"--:|".repeat(8)}`)
+console.log(`|---|${"--:|".repeat(7)}`)
 try {
-  for (const most of [Infinity, Number(values.most)]) {
-    await measure("service", most, service(join(dist, "authority.cjs")))
-    if (values.against !== undefined) await measure("other build", most, service(values.against))
-    await measure("peer", most, (cwd, vendor) =>
-      start("the peer", cwd, [script("peer.ts"), "bought", vendor.url]),
-    )
-  }
+  await measure("service", service(join(dist, "authority.cjs")))
+  if (values.against !== undefined) await measure("other build", service(values.against))
+  await measure("peer", (cwd, vendor) =>
+    start("the peer", cwd, [script("peer.ts"), "bought", vendor.url]),
+  )
 } finally {
   await stopAll()
 }
