@@ -31,7 +31,7 @@ const http = [
 const alsoPostgres = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
   "test/providers/Costs.test.ts",
-  "test/ledger/{Audit,AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
+  "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
   "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",

@@ -20,7 +20,6 @@ import type { AccountId } from "../src/Account.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import type { LedgerEntry } from "../src/ledger/LedgerEntry.ts"
 import * as SqlAccounts from "../src/sql/Accounts.ts"
-import { makeLines } from "../src/sql/auditLines.ts"
 import { entryInserter } from "../src/sql/ledgerWrites.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
@@ -65,13 +64,6 @@ const fill = (accountId: AccountId, count: number) =>
       UPDATE balances
       SET granted = ${granted}, charged = ${charged}, entries = ${entries}, head = ${head}
       WHERE account_id = ${accountId}`
-    yield* makeLines(sql).appendGrant({
-      action: "credits.grant",
-      account: accountId,
-      granted,
-      detail: {},
-      at: 0,
-    })
   })
 
 const prepare = (filename: string, count: number) =>

@@ -1,6 +1,6 @@
 /**
  * The port (interface) to the audit log, which has a line for every change that an operator made,
- * and for every change that was refused. The stores write the lines of their changes themselves.
+ * and for every change that was refused. A store writes a line in the transaction of its change.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -34,7 +34,7 @@ export class CurrentRequest extends Context.Reference<CurrentRequest>()("authori
 export interface FormerAct {
   readonly action: string
   readonly fingerprint: string
-  /** The id of the account or the key that was changed. */
+  /** The account's name or id, or the key's id. */
   readonly rowId: string | null
 }
 
@@ -54,12 +54,6 @@ export interface Page {
   readonly before?: number | undefined
 }
 
-/** The result of a verification of the log. Each problem is a sentence. */
-export interface LogVerification {
-  readonly lines: number
-  readonly problems: ReadonlyArray<string>
-}
-
 /** Every method may die with StoreFailure. */
 export class AuditLog extends Context.Tag("authority/AuditLog")<
   AuditLog,
@@ -73,11 +67,6 @@ export class AuditLog extends Context.Tag("authority/AuditLog")<
     readonly doneUnder: (key: string) => Effect.Effect<ReadonlyArray<FormerAct>>
     /** The newest lines first. */
     readonly list: (page: Page) => Effect.Effect<ReadonlyArray<AuditLine>>
-    /**
-     * Recomputes every hash, and compares the accounts, keys and granted credits with the lines of
-     * their changes. Returns the first 100 problems.
-     */
-    readonly verify: Effect.Effect<LogVerification>
   }
 >() {}
 

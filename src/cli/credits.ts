@@ -124,9 +124,8 @@ const verify = Verb.make({
   }),
   run: ({ against, heads: file, json }) =>
     Effect.gen(function* () {
-      const found = yield* verified
       const { accounts, entries, problems } = Audit.withProblems(
-        found,
+        yield* verified,
         against === undefined ? [] : yield* Heads.compare(against),
       )
       const ok = problems.length === 0
@@ -136,12 +135,12 @@ const verify = Verb.make({
         { ok, accounts, entries, problems, heads },
         [
           ...problems,
-          `Verified ${counted(accounts, "account")}, ${counted(entries, "entry", "entries")} and ${counted(found.lines, "line")} of the audit log: ${counted(problems.length, "problem")}.`,
+          `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
           ...(ok && against !== undefined ? [`The ledger continues ${against}.`] : []),
           ...(heads === undefined
             ? []
             : [
-                `Wrote the heads of ${counted(heads.accounts, "account")} and of the audit log to ${file}, SHA-256 ${heads.digest}.`,
+                `Wrote the heads of ${counted(heads.accounts, "account")} to ${file}, SHA-256 ${heads.digest}.`,
               ]),
         ].join("\n"),
       )

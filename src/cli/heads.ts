@@ -14,7 +14,7 @@ import { fileProblem } from "../text/fileProblem.ts"
 
 class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
 
-/** Writes a new file with one line for each account, and one for the audit log. Returns the file's SHA-256 digest. */
+/** Writes a new file with one line for each account. Returns the file's SHA-256 digest. */
 export const write = (file: string) =>
   Effect.acquireUseRelease(
     Effect.try({ try: () => openSync(file, "wx"), catch: OutputFailed.of(file) }),
@@ -59,6 +59,8 @@ export const compare = (file: string) =>
           }),
       ),
     ),
+    // Version 1.1.0 ended the file with a head of the audit log.
+    Stream.filter(([accountId]) => accountId !== "audit"),
     Stream.mapEffect(([accountId, entries, head]) => Heads.problemOf({ accountId, entries, head })),
     Stream.filter((problem) => problem !== undefined),
     Stream.take(maxProblems),

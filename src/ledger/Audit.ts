@@ -118,7 +118,7 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
     broken: undefined,
   }
   const broken =
-    breakOf("entry", after.entries, entry, chainHash(sums.head, entry)) ??
+    breakOf(after.entries, entry, chainHash(sums.head, entry)) ??
     (entry.balanceAfter !== after.granted - after.charged
       ? `entry ${entry.sequence} records a balance of ${entry.balanceAfter}, but the entries add up to ${after.granted - after.charged}`
       : after.granted < after.charged
@@ -134,16 +134,15 @@ const grantedBy = ({ amount, kind }: LedgerEntry) =>
  * Returns why a record does not continue its chain; undefined when it does. `sequence` and `hash`
  * are what the record must have.
  */
-export const breakOf = (
-  name: "entry" | "line",
+const breakOf = (
   sequence: number,
   record: { readonly sequence: number; readonly hash: string },
   hash: string,
 ): string | undefined =>
   record.sequence !== sequence
-    ? `${name} ${sequence} is missing: the next ${name} is ${name} ${record.sequence}`
+    ? `entry ${sequence} is missing: the next entry is entry ${record.sequence}`
     : record.hash !== hash
-      ? `${name} ${sequence} was changed: its hash does not match`
+      ? `entry ${sequence} was changed: its hash does not match`
       : undefined
 
 const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>

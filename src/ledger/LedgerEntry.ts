@@ -47,26 +47,25 @@ export type LedgerEntry = typeof LedgerEntry.Type
 /** The hash that an account's first entry uses in place of a previous entry's hash. */
 export const genesisHash = ""
 
-/** Hashes a record of a chain. The first field is the hash of the record before it. */
-export const hashOf = (fields: ReadonlyArray<string | number | null>): string =>
-  hash("sha256", JSON.stringify(fields))
-
 /**
  * Computes the hash of an entry. `previous` is the hash of the entry before it. A null `apiKeyId`
  * or `heldAt` is left out, so entries from before these fields keep their hashes.
  */
 export const chainHash = (previous: string, entry: StatementEntry): string =>
-  hashOf([
-    previous,
-    entry.accountId,
-    entry.sequence,
-    entry.kind,
-    entry.amount,
-    entry.balanceAfter,
-    entry.requestId,
-    entry.urls,
-    entry.note,
-    entry.at,
-    ...(entry.apiKeyId == null ? [] : [entry.apiKeyId]),
-    ...(entry.heldAt == null ? [] : [entry.heldAt]),
-  ])
+  hash(
+    "sha256",
+    JSON.stringify([
+      previous,
+      entry.accountId,
+      entry.sequence,
+      entry.kind,
+      entry.amount,
+      entry.balanceAfter,
+      entry.requestId,
+      entry.urls,
+      entry.note,
+      entry.at,
+      ...(entry.apiKeyId == null ? [] : [entry.apiKeyId]),
+      ...(entry.heldAt == null ? [] : [entry.heldAt]),
+    ]),
+  )

@@ -6,19 +6,14 @@ import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { Accounts } from "../Account.ts"
 import { type AccountKey, ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
-import { keyDetail } from "../AuditLog.ts"
+import { AuditLog, keyDetail } from "../AuditLog.ts"
 import type { Detail } from "../ledger/AuditLine.ts"
-import * as AuditLog from "./AuditLog.ts"
+import * as MemoryAuditLog from "./AuditLog.ts"
 import * as KeyBudgets from "./KeyBudgets.ts"
 import * as KeyRecords from "./KeyRecords.ts"
 import { contains, findsKey, pageOf } from "./search.ts"
 
-const services = Effect.all([
-  Accounts,
-  KeyRecords.KeyRecords,
-  KeyBudgets.KeyBudgets,
-  AuditLog.appender,
-])
+const services = Effect.all([Accounts, KeyRecords.KeyRecords, KeyBudgets.KeyBudgets, AuditLog])
 
 type Services = Effect.Effect.Success<typeof services>
 
@@ -73,7 +68,7 @@ const make = Effect.map(services, (services) => {
 
 type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
 
-const makeChanges = ([accounts, records, keyBudgets, append]: Services): Changes => {
+const makeChanges = ([accounts, records, keyBudgets, { append }]: Services): Changes => {
   const withBudget = KeyBudgets.makeWithBudget(keyBudgets)
 
   const usable = (id: ApiKey.ApiKeyId) =>
@@ -142,5 +137,5 @@ const makeChanges = ([accounts, records, keyBudgets, append]: Services): Changes
 }
 
 export const layer: Layer.Layer<ApiKeys, never, Accounts> = Layer.effect(ApiKeys, make).pipe(
-  Layer.provide([KeyRecords.layer, KeyBudgets.layer]),
+  Layer.provide([KeyRecords.layer, KeyBudgets.layer, MemoryAuditLog.layer]),
 )

@@ -12,7 +12,8 @@ import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { Detail } from "../ledger/AuditLine.ts"
-import * as AuditLog from "./AuditLog.ts"
+import { AuditLog } from "../AuditLog.ts"
+import * as MemoryAuditLog from "./AuditLog.ts"
 import * as KeyBudgets from "./KeyBudgets.ts"
 import * as Usage from "../ledger/Usage.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
@@ -25,15 +26,15 @@ export const layer = (options: {
 }): Layer.Layer<CreditLedger> =>
   Layer.effect(
     CreditLedger,
-    Effect.zipWith(KeyBudgets.KeyBudgets, AuditLog.appender, (keyBudgets, append) =>
+    Effect.zipWith(KeyBudgets.KeyBudgets, AuditLog, (keyBudgets, { append }) =>
       make(options, keyBudgets, append),
     ),
-  ).pipe(Layer.provide(KeyBudgets.layer))
+  ).pipe(Layer.provide([KeyBudgets.layer, MemoryAuditLog.layer]))
 
 const make = (
   options: { readonly lease: Duration.DurationInput },
   keyBudgets: KeyBudgets.KeyBudgets["Type"],
-  append: AuditLog.Append,
+  append: AuditLog["Type"]["append"],
 ) => {
   const { budgets } = keyBudgets
   const books = new Books(Duration.toMillis(options.lease), [], [], [], budgets)

@@ -196,10 +196,6 @@ export const allInDatabase = Layer.mergeAll(
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
-  Layer.provide(
-    imported(() => import("./dailyHeads.ts")),
-    database,
-  ),
   database,
 )
 

@@ -7,10 +7,10 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
-import * as Balance from "../ledger/Balance.ts"
-import { makeLines } from "./auditLines.ts"
+import { makeRecorded } from "./AuditLog.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
+import { openBalance } from "./ledgerWrites.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 
@@ -20,17 +20,22 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
-    const { appendChange } = makeLines(sql)
+    const recorded = makeRecorded(sql)
+    const nameOf = makeNameOf(sql)
     const { all, byNameOrId, change, found } = makeQueries(sql)
-    const line = (action: string, id: AccountId, changed: ReadonlyArray<string> | null) =>
-      appendChange({ action, table: "accounts", id, changed, detail: {} })
-    const changed = (id: AccountId, now: number | null) =>
-      change({ id, now }).pipe(
-        Effect.flatMap(Effect.mapError(() => new AccountNotFound({ account: id }))),
-        Effect.zipLeft(
-          line(now === null ? "account.resume" : "account.suspend", id, ["suspendedAt"]),
+    const changed = (action: string, id: AccountId, now: number | null) =>
+      nameOf(id).pipe(
+        Effect.flatMap((name) =>
+          recorded(
+            action,
+            name,
+            {},
+            Effect.flatMap(
+              change({ id, now }),
+              Effect.mapError(() => new AccountNotFound({ account: id })),
+            ),
+          ),
         ),
-        sql.withTransaction,
         Failure.orDie,
       )
 
@@ -38,14 +43,12 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       create: Effect.fn("Accounts.create")(function* (name) {
         const account = Account.make({ id: AccountId.make(uuid()), name })
         const row = { ...account, createdAt: yield* Clock.currentTimeMillis }
-        const opened = { accountId: account.id, ...Balance.empty }
-        yield* sql`INSERT INTO accounts ${sql.insert(row)}`.pipe(
-          Effect.zipRight(sql`INSERT INTO balances ${sql.insert(opened)}`),
+        const change = sql`INSERT INTO accounts ${sql.insert(row)}`.pipe(
+          Effect.zipRight(openBalance(sql, account.id)),
           Effect.catchIf(Failure.isDuplicate, () => new AccountExists({ name })),
-          Effect.zipRight(line("account.create", account.id, null)),
-          sql.withTransaction,
+          Effect.as(account),
         )
-        return account
+        return yield* recorded("account.create", name, {}, change)
       }, Failure.orDie),
 
       find: Effect.fn("Accounts.find")(function* (nameOrId) {
@@ -62,13 +65,24 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       ),
 
       suspend: Effect.fn("Accounts.suspend")(function* (id) {
-        return yield* changed(id, yield* Clock.currentTimeMillis)
+        return yield* changed("account.suspend", id, yield* Clock.currentTimeMillis)
       }),
 
-      resume: Effect.fn("Accounts.resume")((id) => changed(id, null)),
+      resume: Effect.fn("Accounts.resume")((id) => changed("account.resume", id, null)),
     })
   }),
 )
+
+/** Makes the function that reads an account's name; the id when there is no such account. */
+export const makeNameOf = (sql: SqlClient.SqlClient) => {
+  const named = SqlSchema.findOne({
+    Request: AccountId,
+    Result: Schema.Struct({ name: Schema.String }),
+    execute: (id) => sql`SELECT name FROM accounts WHERE id = ${id}`,
+  })
+  return (id: AccountId) =>
+    Effect.map(named(id), Option.match({ onNone: () => id, onSome: ({ name }) => name }))
+}
 
 const makeQueries = (sql: SqlClient.SqlClient) => ({
   byNameOrId: SqlSchema.findAll({

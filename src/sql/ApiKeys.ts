@@ -1,4 +1,5 @@
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Arr from "effect/Array"
 import * as Chunk from "effect/Chunk"
@@ -9,6 +10,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Order from "effect/Order"
+import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
@@ -17,8 +19,11 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey, type KeySearch } from "../ApiKeys.ts"
 import { keyDetail } from "../AuditLog.ts"
 import type { Detail } from "../ledger/AuditLine.ts"
-import { makeLines } from "./auditLines.ts"
+import type { BudgetId } from "../ledger/Budget.ts"
+import { makeNameOf } from "./Accounts.ts"
+import { makeRecorded } from "./AuditLog.ts"
 import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
+import { isAmong } from "./bulkRows.ts"
 import * as Scope from "../Scope.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
@@ -73,26 +78,25 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
 type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
 
 const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
-  const { insert, put, revokedAt } = queries
+  const { insert, owner, put, setBudget, share } = queries
   const usable = makeUsable(queries)
   const budgets = makeBudgetWrites(sql)
-  const log = makeKeyLines(sql)
+  const recorded = makeRecordedOfKey(sql)
 
   return {
-    issue: Effect.fn("ApiKeys.issue")(
-      function* (options) {
-        const now = yield* Clock.currentTimeMillis
-        const issued = yield* insert(ApiKey.issue(ApiKey.terms(options), now))
-        if (options.budget !== undefined) {
-          yield* budgets.lock(options.account)
-          yield* budgets.put(issued.record, options.budget, now, nothing)
-        }
-        yield* log.created(issued.record)
-        return issued
-      },
-      sql.withTransaction,
-      Failure.orDie,
-    ),
+    issue: Effect.fn("ApiKeys.issue")(function* (options) {
+      const now = yield* Clock.currentTimeMillis
+      const issued = ApiKey.issue(ApiKey.terms(options), now)
+      const { record } = issued
+      const change = Effect.gen(function* () {
+        yield* insert(issued)
+        if (options.budget === undefined) return
+        yield* budgets.lock(options.account)
+        yield* setBudget([record], yield* budgets.put(record, options.budget, now, nothing))
+      })
+      yield* recorded("key.create", record, keyDetail.created(record), change)
+      return issued
+    }, Failure.orDie),
 
     rotate: Effect.fn("ApiKeys.rotate")(
       function* (id, grace) {
@@ -103,11 +107,17 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
         const now = yield* Clock.currentTimeMillis
         const former = yield* usable(id)
         const endsAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
-        yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
-        const issued = yield* insert(ApiKey.issue(former, now))
-        if (former.budget != null) yield* budgets.share(id, issued.record.id)
-        yield* log.rotated(id, issued.record.id, endsAt)
-        yield* log.created(issued.record, id)
+        const issued = ApiKey.issue(former, now)
+        const { record } = issued
+        const change = Effect.gen(function* () {
+          yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
+          yield* insert(issued)
+          yield* share(id, record.id)
+        })
+        const rotated = keyDetail.rotated(record.id, endsAt)
+        yield* recorded("key.rotate", former, rotated, change).pipe((change) =>
+          recorded("key.create", record, keyDetail.created(record, id), change),
+        )
         return issued
       },
       sql.withTransaction,
@@ -115,19 +125,28 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
     ),
 
     update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
-      const owner = yield* usable(id)
-      const scanned = budget == null ? nothing : yield* budgets.scan(owner)
+      const key = yield* usable(id)
+      const { accountId } = key
+      const scanned = budget == null ? nothing : yield* budgets.scan(key)
       return yield* Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         // A rotation meanwhile would add a key that shares the budget, and get no line for it.
-        if (budget !== undefined) yield* budgets.lock(owner.accountId)
-        const sharing = budget === undefined ? [{ id }] : yield* budgets.keysOf(id)
-        if (budget === null) yield* budgets.remove(owner)
-        else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
-        yield* put(id, change)
-        for (const key of sharing) {
-          yield* log.updated(key.id, key.id === id ? { ...change, budget } : { budget })
-        }
+        if (budget !== undefined) yield* budgets.lock(accountId)
+        const sharing = budget === undefined ? [key] : yield* budgets.keysOf(id)
+        const write: Effect.Effect<void, SqlError | ParseError> = Effect.gen(function* () {
+          if (budget === null) {
+            const former = yield* budgets.current(id)
+            yield* setBudget(sharing, null)
+            yield* budgets.remove(accountId, former)
+          } else if (budget !== undefined) {
+            yield* setBudget([key], yield* budgets.put(key, budget, now, scanned))
+          }
+          yield* put(id, change)
+        })
+        yield* sharing.reduce((write, each) => {
+          const detail = keyDetail.updated(each.id === id ? { ...change, budget } : { budget })
+          return recorded("key.update", { accountId, id: each.id }, detail, write)
+        }, write)
         return yield* usable(id)
       }).pipe(sql.withTransaction)
     }, Failure.orDie),
@@ -135,10 +154,15 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
     revoke: Effect.fn("ApiKeys.revoke")(
       function* (id) {
         const now = yield* Clock.currentTimeMillis
-        const revoked = yield* revokedAt({ id, now })
-        if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
-        yield* log.revoked(id, revoked.value.revokedAt)
-        return { id, revokedAt: revoked.value.revokedAt }
+        const found = yield* owner(id)
+        const { revokedAt, ...key } = yield* Effect.mapError(
+          found,
+          () => new ApiKeyNotFound({ id }),
+        )
+        const at = revokedAt ?? now
+        const end = sql`UPDATE api_keys SET revoked_at = ${at} WHERE id = ${id}`
+        yield* recorded("key.revoke", key, keyDetail.revoked(at), end)
+        return { id, revokedAt: at }
       },
       sql.withTransaction,
       Failure.orDie,
@@ -156,31 +180,19 @@ const makeUsable = ({ byId }: Queries) =>
     return found.value
   })
 
-/** Appends the lines of changed keys to the audit log, at the end of the caller's transaction. */
-const makeKeyLines = (sql: SqlClient.SqlClient) => {
-  const { appendChange } = makeLines(sql)
-  const line = (
+/** Makes the function that makes a change of a key. Its line names the key's account too. */
+const makeRecordedOfKey = (sql: SqlClient.SqlClient) => {
+  const recorded = makeRecorded(sql)
+  const nameOf = makeNameOf(sql)
+  return Effect.fnUntraced(function* <A, E, R>(
     action: string,
-    id: ApiKey.ApiKeyId,
-    changed: ReadonlyArray<string> | null,
+    { accountId, id }: Pick<ApiKey.ApiKey, "accountId" | "id">,
     detail: Detail,
-  ) => appendChange({ action, table: "api_keys", id, changed, detail })
-  return {
-    created: (record: ApiKey.ApiKey, replaces?: ApiKey.ApiKeyId) =>
-      line("key.create", record.id, null, keyDetail.created(record, replaces)),
-    rotated: (id: ApiKey.ApiKeyId, successor: ApiKey.ApiKeyId, expiresAt: number) =>
-      line("key.rotate", id, ["expiresAt"], keyDetail.rotated(successor, expiresAt)),
-    updated: (id: ApiKey.ApiKeyId, change: Change) => {
-      const changed = [
-        ...(change.label === undefined ? [] : ["label"]),
-        ...(change.scopes === undefined ? [] : ["scopes"]),
-        ...(change.budget === undefined ? [] : ["budget", "budgetId"]),
-      ]
-      return line("key.update", id, changed, keyDetail.updated(change))
-    },
-    revoked: (id: ApiKey.ApiKeyId, revokedAt: number) =>
-      line("key.revoke", id, ["revokedAt"], keyDetail.revoked(revokedAt)),
-  }
+    change: Effect.Effect<A, E, R>,
+  ) {
+    const account = yield* nameOf(accountId)
+    return yield* recorded(action, id, { account, ...detail }, change)
+  })
 }
 
 const makeQueries = (sql: SqlClient.SqlClient) => {
@@ -235,18 +247,35 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         ? Effect.void
         : sql`UPDATE api_keys SET ${sql.update(row)} WHERE id = ${id}`
     },
-    revokedAt: SqlSchema.findOne({
-      Request: Schema.Struct({ id: ApiKey.ApiKeyId, now: Schema.Int }),
-      Result: Schema.Struct({ revokedAt: Schema.Int }),
-      execute: ({ id, now }) => sql`
-        UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ${now}) WHERE id = ${id}
-        RETURNING revoked_at`,
+    /** Reads little, so that a key whose record cannot be read can be revoked. Locks the key. */
+    owner: SqlSchema.findOne({
+      Request: ApiKey.ApiKeyId,
+      Result: Schema.Struct({
+        id: ApiKey.ApiKeyId,
+        accountId: AccountId,
+        revokedAt: Schema.NullOr(Schema.Int),
+      }),
+      execute: (id) => sql`
+        SELECT id, account_id, revoked_at FROM api_keys WHERE id = ${id} ${forUpdate(sql)}`,
     }),
+    setBudget: (
+      keys: ReadonlyArray<{ readonly id: ApiKey.ApiKeyId }>,
+      budget: BudgetId | null,
+    ) => sql`
+      UPDATE api_keys SET budget_id = ${budget}
+      WHERE id ${isAmong(
+        sql,
+        keys.map(({ id }) => id),
+      )}`,
+    /** Lets a key share the budget of another key of the same account. */
+    share: (from: ApiKey.ApiKeyId, to: ApiKey.ApiKeyId) => sql`
+      UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
+      WHERE id = ${to}`,
     /** Leaves out the budget, which is in a table of its own. */
     insert: (issued: ApiKey.IssuedKey) => {
       const { budget: _, scopes, ...record } = issued.record
       const row = { ...record, scopes: Scope.textOf(scopes), hash: ApiKey.hash(issued.key) }
-      return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
+      return sql`INSERT INTO api_keys ${sql.insert(row)}`
     },
   }
 }

@@ -1,52 +1,102 @@
-/** The audit log in SQL. The other stores append the lines of their changes with `auditLines`. */
+/** The audit log in SQL. The other stores wrap their changes with `recorded`. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { AuditLog } from "../AuditLog.ts"
-import { AuditLine, Detail } from "../ledger/AuditLine.ts"
-import { makeLines } from "./auditLines.ts"
-import { makeVerify } from "./auditVerification.ts"
+import { type Act, Actor, AuditLog, CurrentRequest } from "../AuditLog.ts"
+import { AuditLine, cut, Detail } from "../ledger/AuditLine.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
-
-const ListedLine = Schema.Struct({ ...AuditLine.fields, detail: Schema.parseJson(Detail) })
 
 export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.effect(
   AuditLog,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { appendAct } = makeLines(sql)
+    const append = makeAppend(sql)
     const retried = yield* makeRetryAfterDisconnection
-    const below = SqlSchema.findAll({
-      Request: Schema.Struct({ before: Schema.Int, limit: Schema.Int }),
-      Result: ListedLine,
-      execute: ({ before, limit }) => sql`
-        SELECT sequence, at, actor, action, subject, detail FROM audit_log
-        WHERE sequence < ${before} ORDER BY sequence DESC LIMIT ${limit}`,
-    })
-
-    const doneUnder = SqlSchema.findAll({
-      Request: Schema.String,
-      Result: Schema.Struct({
-        action: Schema.String,
-        fingerprint: Schema.String,
-        rowId: Schema.NullOr(Schema.String),
-      }),
-      execute: (key) => sql`
-        SELECT action, fingerprint, row_id FROM act_requests WHERE request_key = ${key}`,
-    })
+    const { below, doneUnder } = makeQueries(sql)
 
     return AuditLog.of({
       append: Effect.fn("AuditLog.append")((act) =>
-        appendAct(act).pipe(sql.withTransaction, Effect.asVoid, Failure.orDie),
+        append(act).pipe(sql.withTransaction, Failure.orDie),
       ),
       doneUnder: Effect.fn("AuditLog.doneUnder")((key) => Failure.orDie(doneUnder(key))),
       list: Effect.fn("AuditLog.list")(({ before = Number.MAX_SAFE_INTEGER, limit }) =>
         Failure.orDie(retried(below({ before, limit }))),
       ),
-      verify: makeVerify(sql),
     })
   }),
 )
+
+/** Makes the function that makes a change and appends the change's line, in one transaction. */
+export const makeRecorded = (sql: SqlClient.SqlClient) => {
+  const append = makeAppend(sql)
+  return <A, E, R>(
+    action: string,
+    subject: string,
+    detail: Detail,
+    change: Effect.Effect<A, E, R>,
+  ): Effect.Effect<A, E | SqlError | ParseError, R> =>
+    sql.withTransaction(Effect.zipLeft(change, append({ action, subject, detail })))
+}
+
+const makeAppend = (sql: SqlClient.SqlClient) => {
+  // Locks the counter until the transaction ends. A line comes after the other locks of its
+  // change, which prevents deadlocks.
+  const nextSequence = Effect.flatMap(
+    sql`UPDATE audit_head SET entries = entries + 1 WHERE id = 1 RETURNING entries`,
+    decodeCounter,
+  )
+  return Effect.fnUntraced(function* ({ action, detail, subject }: Act) {
+    const [{ entries: sequence }] = yield* nextSequence
+    const line = {
+      sequence,
+      at: yield* Clock.currentTimeMillis,
+      actor: cut(yield* Actor),
+      action,
+      subject: cut(subject),
+      detail: encodeDetail(detail),
+      // Version 1.1.0 chained the lines.
+      hash: "",
+    }
+    yield* sql`INSERT INTO audit_log ${sql.insert(line)}`
+    const request = yield* CurrentRequest
+    if (request === undefined) return
+    const { fingerprint, key: requestKey } = request
+    // A second act under the key fails here, so that its change is rolled back.
+    yield* sql`
+      INSERT INTO act_requests ${sql.insert({ requestKey, action, fingerprint, rowId: subject })}`
+  })
+}
+
+const decodeCounter = Schema.decodeUnknown(
+  Schema.Tuple(Schema.Struct({ entries: Schema.Int.pipe(Schema.positive()) })),
+)
+
+const encodeDetail = Schema.encodeSync(Schema.parseJson(Detail))
+
+const ListedLine = Schema.Struct({ ...AuditLine.fields, detail: Schema.parseJson(Detail) })
+
+const makeQueries = (sql: SqlClient.SqlClient) => ({
+  below: SqlSchema.findAll({
+    Request: Schema.Struct({ before: Schema.Int, limit: Schema.Int }),
+    Result: ListedLine,
+    execute: ({ before, limit }) => sql`
+      SELECT sequence, at, actor, action, subject, detail FROM audit_log
+      WHERE sequence < ${before} ORDER BY sequence DESC LIMIT ${limit}`,
+  }),
+  doneUnder: SqlSchema.findAll({
+    Request: Schema.String,
+    Result: Schema.Struct({
+      action: Schema.String,
+      fingerprint: Schema.String,
+      rowId: Schema.NullOr(Schema.String),
+    }),
+    execute: (key) => sql`
+      SELECT action, fingerprint, row_id FROM act_requests WHERE request_key = ${key}`,
+  }),
+})

@@ -5,12 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { LogHead } from "../ledger/AuditLine.ts"
-import { auditLog, Head } from "../ledger/Head.ts"
+import { Head } from "../ledger/Head.ts"
 import * as Failure from "./Failure.ts"
 import { pageSize, rowsAfter } from "./paging.ts"
 
-/** The heads of all accounts that have entries, in the order of their ids, then the audit log's. */
+/** The heads of all accounts that have entries, in the order of their ids. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
   const after = SqlSchema.findAll({
     Request: Schema.String,
@@ -19,45 +18,30 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
       SELECT account_id, entries, head FROM balances
       WHERE entries > 0 AND account_id > ${account} ORDER BY account_id LIMIT ${pageSize}`,
   })
-  const ofLog = SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: LogHead,
-    execute: () => sql`SELECT entries, head FROM audit_head WHERE entries > 0`,
-  })
-  return Stream.concat(
-    rowsAfter("", after, ({ accountId }) => accountId),
-    Stream.fromIterableEffect(Failure.orDie(ofLog(undefined))).pipe(
-      Stream.map((head) => ({ accountId: auditLog, ...head })),
-    ),
-  )
+  return rowsAfter("", after, ({ accountId }) => accountId)
 }).pipe(Stream.unwrap)
 
 /**
  * Returns why the books do not continue an earlier head; undefined when they do. Only together with
  * a correct hash chain, this proves that all entries up to the head are the same.
  */
-export const problemOf = ({ accountId, entries, head }: Head) => {
-  const isLog = accountId === auditLog
-  const [owner, record] = isLog ? ["the audit log", "line"] : [`account ${accountId}`, "entry"]
-  return Effect.flatMap(SqlClient.SqlClient, (sql) =>
+export const problemOf = ({ accountId, entries, head }: Head) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
     SqlSchema.findOne({
       Request: Schema.Void,
       Result: Schema.Struct({ hash: Schema.String }),
       execute: () =>
-        isLog
-          ? sql`SELECT hash FROM audit_log WHERE sequence = ${entries}`
-          : sql`SELECT hash FROM entries WHERE account_id = ${accountId} AND sequence = ${entries}`,
+        sql`SELECT hash FROM entries WHERE account_id = ${accountId} AND sequence = ${entries}`,
     })(undefined),
   ).pipe(
     Failure.orDie,
     Effect.map(
       Option.match({
-        onNone: () => `${owner}: ${record} ${entries}, an earlier head, is missing`,
+        onNone: () => `account ${accountId}: entry ${entries}, an earlier head, is missing`,
         onSome: ({ hash }) =>
           hash === head
             ? undefined
-            : `${owner}: ${record} ${entries} differs from the earlier head, so the ${record} or one before it was replaced`,
+            : `account ${accountId}: entry ${entries} differs from the earlier head, so the entry or one before it was replaced`,
       }),
     ),
   )
-}

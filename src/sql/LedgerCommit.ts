@@ -3,6 +3,7 @@
  * commands to `Books` in memory, and writes the changes.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -10,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
+import type { ParseError } from "effect/ParseResult"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
 import type { Actor, CurrentRequest } from "../AuditLog.ts"
@@ -18,7 +20,8 @@ import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { type Grant, makeLines } from "./auditLines.ts"
+import { makeNameOf } from "./Accounts.ts"
+import { makeRecorded } from "./AuditLog.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
@@ -70,7 +73,8 @@ export const make = (
   // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
   const areLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
   const { answersAreLost = areLost, leaseMs } = options
-  const { appendGrant } = makeLines(sql)
+  const nameOf = makeNameOf(sql)
+  const recorded = makeRecorded(sql)
 
   // Runs the commands once. Do not create this generator function per commit: V8 would keep each
   // function and the requests that it captures until a major garbage collection.
@@ -103,10 +107,14 @@ export const make = (
           )
         : undefined,
     )
-    const acts = applyAll(commands, books, now)
-    yield* queries.write(books)
-    // In the same transaction, so that no credits are granted without a line in the audit log.
-    for (const [act, by] of acts) yield* Effect.provide(appendGrant(act), by)
+    let write: Effect.Effect<void, SqlError | ParseError> = queries.write(books)
+    for (const [entry, by] of applyAll(commands, books, now)) {
+      const { accountId, amount, kind, note, sequence } = entry
+      const action = kind === "correction" ? "credits.correct" : "credits.grant"
+      const detail = { amount, note, entry: sequence }
+      write = Effect.provide(recorded(action, yield* nameOf(accountId), detail, write), by)
+    }
+    yield* write
     former.written = books
     former.isUndecided = answersAreLost
   })
@@ -127,25 +135,17 @@ export const make = (
     })
 }
 
-/** Applies the commands to the books. Returns the lines that the audit log gets for them. */
+/** Applies the commands to the books. Returns the entries that the audit log gets lines for. */
 const applyAll = (commands: ReadonlyArray<Command>, books: Books, now: number) => {
-  const acts: Array<readonly [Grant, Context.Context<Actor | CurrentRequest>]> = []
+  const acts: Array<readonly [LedgerEntry, Context.Context<Actor | CurrentRequest>]> = []
   for (const { apply, by } of commands) {
     const { length } = books.newEntries
     apply(books, now)
     if (by === undefined) continue
-    for (const entry of books.newEntries.slice(length)) acts.push([actOf(entry), by])
+    for (const entry of books.newEntries.slice(length)) acts.push([entry, by])
   }
   return acts
 }
-
-const actOf = ({ accountId, amount, at, kind, note, sequence }: LedgerEntry): Grant => ({
-  action: kind === "correction" ? "credits.correct" : "credits.grant",
-  account: accountId,
-  granted: kind === "correction" ? -amount : amount,
-  detail: { amount, note, entry: sequence },
-  at,
-})
 
 const noteCommit = (written: Books | undefined, heartbeat: Heartbeat["Type"] | undefined) => {
   // The Heartbeat takes a commit as proof that the database accepts writes. A commit without

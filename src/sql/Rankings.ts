@@ -19,7 +19,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type Ranked, Rankings } from "../dataset/Rankings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { makeLines } from "./auditLines.ts"
+import { makeRecorded } from "./AuditLog.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
@@ -28,7 +28,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
-    const { appendAct } = makeLines(sql)
+    const recorded = makeRecorded(sql)
     const { current, find, imported } = makeQueries(sql)
     const load = sql.onDialectOrElse({ sqlite: () => staged(sql), orElse: () => direct(sql) })
 
@@ -51,7 +51,6 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         yield* sql`
           UPDATE ranking SET list = ${list}, importing = NULL, name = ${name}, imported_at = ${now}`
         yield* empty(sql, list === 0 ? 1 : 0)
-        yield* appendAct({ action: "dataset.import", subject: name, detail: {} })
       })
 
     return Rankings.of({
@@ -75,7 +74,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
             orDie,
           )
         yield* load(list, rows, write)
-        yield* write(finish(list, name))
+        yield* write(recorded("dataset.import", name, {}, finish(list, name)))
       }),
     })
   }),

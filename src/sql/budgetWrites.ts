@@ -1,6 +1,7 @@
 /**
- * The SQL statements that change the budgets of keys. Each change comes after a lock of the
- * account's balance, as in every commit, so the next commit reads the new budget.
+ * The SQL statements that change budgets and their uses; the store of keys notes the budget of each
+ * key. Each change comes after a lock of the account's balance, as in every commit, so the next
+ * commit reads the new budget.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -42,12 +43,16 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
     lock: (account: AccountId) =>
       sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`,
 
+    /** The budget of a key. */
+    current,
+
     /** The key, and the keys that share its budget. */
     keysOf,
 
     /** Reads a key's entries without a lock, so that `put` holds the lock only for the last ones. */
     scan: (owner: Owner) => scan(owner),
 
+    /** Makes the budget of a key, or changes it. Returns its id. */
     put: Effect.fnUntraced(function* (
       owner: Owner,
       { credits, period }: Budget.Budget,
@@ -57,7 +62,7 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
       const [former] = yield* current(owner.id)
       if (former?.period === period) {
         yield* sql`UPDATE budgets SET credits = ${credits} WHERE id = ${former.id}`
-        return
+        return former.id
       }
       const id = former?.id ?? Budget.BudgetId.make(uuid())
       const since = Budget.startOf(period, now)
@@ -66,24 +71,22 @@ export const makeBudgetWrites = (sql: SqlClient.SqlClient) => {
         VALUES (${id}, ${owner.accountId}, ${credits}, ${period}, ${since})
         ON CONFLICT (id) DO UPDATE
         SET credits = excluded.credits, period = excluded.period, since = excluded.since`
-      yield* sql`UPDATE api_keys SET budget_id = ${id} WHERE id = ${owner.id}`
       yield* countUses(owner, { id, credits, period, since }, scanned)
       yield* countBudgets(owner.accountId)
+      return id
     }),
 
-    remove: Effect.fnUntraced(function* (owner: Owner) {
-      const [former] = yield* current(owner.id)
-      if (former === undefined) return
-      yield* sql`UPDATE api_keys SET budget_id = NULL WHERE budget_id = ${former.id}`
-      yield* sql`DELETE FROM budget_uses WHERE budget_id = ${former.id}`
-      yield* sql`DELETE FROM budgets WHERE id = ${former.id}`
-      yield* countBudgets(owner.accountId)
+    /** Removes budgets that no key has any more. */
+    remove: Effect.fnUntraced(function* (
+      account: AccountId,
+      budgets: ReadonlyArray<{ readonly id: Budget.BudgetId }>,
+    ) {
+      for (const { id } of budgets) {
+        yield* sql`DELETE FROM budget_uses WHERE budget_id = ${id}`
+        yield* sql`DELETE FROM budgets WHERE id = ${id}`
+      }
+      yield* countBudgets(account)
     }),
-
-    /** Lets a key share the budget of another key of the same account. */
-    share: (from: ApiKeyId, to: ApiKeyId) => sql`
-      UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
-      WHERE id = ${to}`,
   }
 }
 

@@ -2,7 +2,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import type { Balance } from "../ledger/Balance.ts"
+import { type Balance, empty } from "../ledger/Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
 import type { UseIn } from "../ledger/Budgets.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
@@ -45,6 +45,10 @@ const balances: Table<Balance & { readonly accountId: AccountId }> = {
     head: ["TEXT", (balance) => balance.head],
   },
 }
+
+/** Opens the books of a new account. */
+export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
+  sql`INSERT INTO balances ${sql.insert({ accountId, ...empty })}`
 
 const receipts: Table<KeyRecord> = {
   name: "receipts",

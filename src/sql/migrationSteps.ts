@@ -8,7 +8,6 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { genesisHash } from "../ledger/LedgerEntry.ts"
-import { beginLog } from "./auditLines.ts"
 
 /** SQLite always rolls back a step that fails, and cannot test whether a column exists. */
 const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
@@ -308,7 +307,6 @@ const auditLog = Effect.gen(function* () {
       PRIMARY KEY (request_key, action)
     )`
   yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
-  yield* beginLog(sql)
 })
 
 const usage = Effect.gen(function* () {

@@ -5,24 +5,12 @@ import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
-import * as TestClock from "effect/TestClock"
-import * as TestServices from "effect/TestServices"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { charge, statement } from "../../scripts/support/ledger.ts"
 import type { AccountId } from "../../src/Account.ts"
 import { chainHash, genesisHash } from "../../src/ledger/LedgerEntry.ts"
-import * as dailyHeads from "../../src/server/dailyHeads.ts"
-import {
-  databases,
-  engine,
-  postgresDatabase,
-  sqliteFile,
-  temporaryDatabase,
-} from "../support/Stores.ts"
+import { engine, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
@@ -87,7 +75,7 @@ describe(`heads of a ledger in ${engine}`, () => {
     Effect.gen(function* () {
       const { account, cwd, document, stores, verify } = yield* written
       const text = readFileSync(join(cwd, "heads"), "utf8")
-      assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\naudit 3 [0-9a-f]{64}\n$`))
+      assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\n$`))
       const digest = createHash("sha256").update(text).digest("hex")
       assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
 
@@ -95,6 +83,9 @@ describe(`heads of a ledger in ${engine}`, () => {
       const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
       assert.strictEqual(code, 0, stdout)
       assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
+      // Version 1.1.0 ended the file with a head of the audit log.
+      writeFileSync(join(cwd, "of-1.1.0"), `${text}audit 3 ${"0".repeat(64)}\n`)
+      assert.strictEqual((yield* verify("--against", "of-1.1.0")).code, 0)
       const again = yield* verify("--heads", "heads")
       assert.deepStrictEqual([again.code, again.stdout], [1, ""])
       assert.match(
@@ -131,7 +122,7 @@ describe(`heads of a ledger in ${engine}`, () => {
       writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
       writeFileSync(join(cwd, "empty"), "")
       for (const [file, problem] of [
-        ["wrong", /wrong: line 3 is not a head/],
+        ["wrong", /wrong: line 2 is not a head/],
         ["empty", /empty is empty, so it proves nothing; name a file that/],
         ["missing", /missing cannot be read: there is no such file or folder; .*ENOENT/],
       ] as const) {
@@ -155,36 +146,4 @@ describe("the digest of the heads", () => {
       assert.strictEqual((yield* document(cwd, "restore", "copy.db")).heads, heads.digest)
     }),
   )
-
-  for (const [name, database] of databases) {
-    it.scoped(`the service logs the digest of the heads in ${name} once a day`, () =>
-      Effect.gen(function* () {
-        const lines = new Array<string>()
-        const logger = Logger.make(({ message }) => void lines.push(String(message)))
-        const fiber = yield* Layer.launch(Layer.provide(dailyHeads.layer, database)).pipe(
-          Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
-          Effect.fork,
-        )
-        const logged = (count: number) =>
-          Effect.repeat(
-            Effect.zipRight(
-              TestClock.adjust("1 second"),
-              TestServices.provideLive(Effect.sleep(5)),
-            ),
-            { until: () => lines.length >= count, times: 500 },
-          )
-        yield* logged(1)
-        yield* TestClock.adjust("23 hours")
-        assert.strictEqual(lines.length, 1)
-        yield* TestClock.adjust("1 hour")
-        yield* logged(2)
-        assert.match(
-          lines[0] ?? "",
-          /^The heads of the ledger have the SHA-256 digest [0-9a-f]{64}; accounts: 0\.$/,
-        )
-        assert.strictEqual(lines[1], lines[0])
-        yield* Fiber.interrupt(fiber)
-      }),
-    )
-  }
 })

@@ -11,7 +11,6 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { figures, problemsOf, statement } from "../../scripts/support/ledger.ts"
 import * as Traffic from "../../scripts/traffic.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import { AuditLog } from "../../src/AuditLog.ts"
 import { documentOf, exited, folder, run, serve } from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
@@ -69,7 +68,6 @@ describe("the service on this engine", () => {
             Effect.map(figures(account), ({ held }) => held === 0),
           )
           assert.deepStrictEqual(yield* problemsOf(account), [])
-          assert.deepStrictEqual((yield* (yield* AuditLog).verify).problems, [])
         }).pipe(Effect.provide(stores))
 
         const doctor = yield* run(cwd, ["doctor"], settings)

@@ -127,8 +127,8 @@ describe.skipIf(missing !== undefined)(
       () =>
         Effect.gen(function* () {
           const folder = yield* temporaryFolder
-          // The line of an account with one entry has 104 characters, that of the audit log 74.
-          yield* Effect.replicateEffect(newAccountWith(5), 39).pipe(
+          // The line of an account with one entry has 104 characters.
+          yield* Effect.replicateEffect(newAccountWith(5), 40).pipe(
             Effect.provide(sqliteFile(join(folder, "authority.db"))),
           )
           const disk = yield* SmallDisk.make(4, 0)

@@ -15,7 +15,6 @@ import * as Stream from "effect/Stream"
 import { afterAll } from "vitest"
 import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import { AuditLog } from "../../src/AuditLog.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
@@ -155,7 +154,6 @@ export const start = (options: Options = {}) =>
       accounts,
       keys,
       ledger,
-      auditLog: Context.get(context, AuditLog),
       /** The number of open connections of the server. */
       connections: Effect.async<number>((resume) => {
         server.getConnections((_, count) => resume(Effect.succeed(count)))

@@ -20,7 +20,6 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { grant } from "../../scripts/support/ledger.ts"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeyId } from "../../src/ApiKey.ts"
-import { ApiKeys } from "../../src/ApiKeys.ts"
 import { AuditLog } from "../../src/AuditLog.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
@@ -317,8 +316,6 @@ for (const dump of ["47bc1c2", "8b50055-new", "8b50055-upgraded"]) {
 }
 
 for (const dialect of dialects) {
-  const { apiKeys, balances } = recordedIn("47bc1c2", dialect, Recorded)
-
   describe(`a ${dialect} database of schema 4`, () => {
     it.scopedLive("figures that an earlier version cached stay in the cache", () =>
       Effect.gen(function* () {
@@ -368,42 +365,6 @@ for (const dialect of dialects) {
         )
       }),
     )
-
-    it.scopedLive(
-      "the audit log begins with what there was, and finds changes by hand since then",
-      () =>
-        Effect.gen(function* () {
-          const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
-          yield* Effect.gen(function* () {
-            const log = yield* AuditLog
-            const keys = yield* ApiKeys
-            const sql = yield* SqlClient.SqlClient
-            const accounts = yield* (yield* Accounts).list
-            const [begin] = yield* log.list({ limit: 1 })
-            assert.deepInclude(begin, { sequence: 1, action: "log.begin" })
-            assert.strictEqual(begin?.detail["accounts"], accounts.length)
-            assert.strictEqual(begin?.detail["keys"], apiKeys.length)
-            assert.strictEqual(
-              begin?.detail["granted"],
-              String(balances.reduce((sum, { granted }) => sum + granted, 0)),
-            )
-            assert.deepStrictEqual(yield* log.verify, { lines: 1, problems: [] })
-
-            const account = accounts[0]?.id ?? assert.fail("no account")
-            const [old] = yield* keys.list(account)
-            const id = old?.id ?? assert.fail("no key")
-            yield* keys.revoke(id)
-            yield* grant(account, 5)
-            assert.deepStrictEqual((yield* log.verify).problems, [])
-            yield* sql`UPDATE api_keys SET revoked_at = NULL, hash = 'other' WHERE id = ${id}`
-            yield* sql`UPDATE balances SET granted = granted + 1 WHERE account_id = ${account}`
-            const { problems } = yield* log.verify
-            assert.strictEqual(problems.length, 2)
-            assert.match(problems[0] ?? "", new RegExp(`^key ${id}: its (hash|revoked_at) was`))
-            assert.match(problems[1] ?? "", /^the audit log began with \d+ granted credits, but/)
-          }).pipe(Effect.provide(stores))
-        }),
-    )
   })
 }
 
@@ -412,13 +373,22 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
     const recorded = recordedIn(dump, dialect, RecordedBooks)
 
     describe(`the ${dialect} database ${dump}, of schema 16`, () => {
-      it.scopedLive("the audit log and the entries are valid, and none is missing", () =>
+      it.scopedLive("the entries are valid, and the audit log goes on after its lines", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
-          const log = Effect.flatMap(AuditLog, (log) => log.verify)
-          const [verified, logged] = yield* Effect.provide(Effect.all([verify, log]), stores)
-          assert.deepInclude(verified, { entries: recorded.entries, problems: [] })
-          assert.deepStrictEqual(logged, { lines: recorded.auditLines, problems: [] })
+          yield* Effect.gen(function* () {
+            assert.deepInclude(yield* verify, { entries: recorded.entries, problems: [] })
+            const log = yield* AuditLog
+            const [account = assert.fail("no account")] = yield* (yield* Accounts).list
+            yield* grant(account.id, 5)
+            const lines = yield* log.list({ limit: 1000 })
+            assert.deepStrictEqual(
+              lines.map(({ sequence }) => sequence).reverse(),
+              Array.from({ length: recorded.auditLines + 1 }, (_, i) => i + 1),
+            )
+            assert.deepInclude(lines[0], { action: "credits.grant", subject: account.name })
+            assert.strictEqual(lines.at(-1)?.action, "log.begin")
+          }).pipe(Effect.provide(stores))
         }),
       )
 
