@@ -286,10 +286,10 @@ for (const [name, newStore] of lastingStores.filter(([name]) => name !== "memory
           const one = Effect.gen(function* () {
             const account = yield* newAccountWith(5)
             const { record } = yield* keys.issue({ account })
-            yield* Effect.all(
-              [grant(account, 1), keys.update(record.id, { label: "bot" }), keys.revoke(record.id)],
-              { concurrency: "unbounded" },
-            )
+            yield* keys.update(record.id, { label: "bot" })
+            yield* Effect.all([grant(account, 1), keys.revoke(record.id)], {
+              concurrency: "unbounded",
+            })
           })
           yield* Effect.replicateEffect(one, 10, { concurrency: 5, discard: true })
         })

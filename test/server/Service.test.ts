@@ -285,7 +285,7 @@ it.scopedLive(
       const { entries } = (yield* ask("audit")).data
       assert.deepStrictEqual(
         entries.map(({ action }: { readonly action: string }) => action),
-        ["credits.grant", "key.create", "account.create", "log.begin"],
+        ["credits.grant", "key.create", "account.create"],
       )
     }),
 )
