@@ -114,10 +114,9 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
           yield* insert(issued)
           yield* share(id, record.id)
         })
-        const rotated = keyDetail.rotated(record.id, endsAt)
-        yield* recorded("key.rotate", former, rotated, change).pipe((change) =>
-          recorded("key.create", record, keyDetail.created(record, id), change),
-        )
+        const detail = keyDetail.rotated(record.id, endsAt)
+        const rotation = recorded("key.rotate", former, detail, change)
+        yield* recorded("key.create", record, keyDetail.created(record, id), rotation)
         return issued
       },
       sql.withTransaction,
