@@ -38,7 +38,9 @@ import * as Meters from "../telemetry/ProviderMeters.ts"
 import type { Target } from "../Target.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { Recent } from "../time/Recent.ts"
+import { Line, type Ticket, type Tickets, type Waiting } from "./Line.ts"
 import type { Resilient } from "./Resilient.ts"
+import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
   /** How many calls may be in flight. */
@@ -61,385 +63,302 @@ const freeUnknown = 500
 const unknownPerCredit = 10
 const unknownPerMs = 3_600_000
 
-/** A lookup that waits for `open` outcomes. */
-interface Waiting {
-  readonly outcomes: Array<Outcome>
-  readonly done: Deferred.Deferred<void>
-  readonly requestId: string
-  open: number
-}
-
-/** A target that is in the queue or in flight. */
-interface Ticket {
-  readonly target: Target
-  readonly account: string
-  readonly charged: number
-  readonly waiting: Array<{ readonly lookup: Waiting; readonly index: number }>
-  deadline: number
-  attempts: number
-}
-
-type Tickets = Arr.NonEmptyReadonlyArray<Ticket>
-
 /** The lookup does not fail: when a call fails for good, each of its targets has a failed outcome. */
 export const make = (
   { circuit, vendor }: Resilient,
   options: Options,
 ): Effect.Effect<MetricsProvider["Type"], never, Scope.Scope> =>
   Effect.gen(function* () {
-    const scope = yield* Effect.scope
-    const meters = Meters.make(vendor.name)
-    const unknownTtlMs = Duration.toMillis(options.unknownTtl)
-    const permits = yield* Effect.makeSemaphore(options.concurrency)
-    const changed = yield* Queue.sliding<void>(1)
-    const line = new Line(vendor.batchSize)
-    const tickets = new Map<string, Ticket>()
-    const remembered = new Lru<{ readonly outcome: Outcome; readonly until: number }>(maxRemembered)
-    const refused = new Recent(refusedPerMs)
-    const unknown = new Recent(unknownPerMs)
-    /** The accounts that the log has named lately. */
-    const named = new Recent(unknownPerMs)
-
-    const rememberedOutcome = ({ page }: Target, now: number) => {
-      const entry = remembered.get(page)
-      return entry !== undefined && now < entry.until ? entry.outcome : undefined
+    const queue: Parts = {
+      vendor,
+      meters: Meters.make(vendor.name),
+      scope: yield* Effect.scope,
+      permits: yield* Effect.makeSemaphore(options.concurrency),
+      changed: yield* Queue.sliding<void>(1),
+      line: new Line(vendor.batchSize),
+      tickets: new Map(),
+      memory: new Memory(Duration.toMillis(options.unknownTtl), vendor.billsUnknown),
     }
-
-    /**
-     * Gives each target its outcome at once, so that no further lookup joins it. The effect logs the
-     * failures, and ends the lookups that wait for no other target.
-     */
-    const answerNow = (
-      batch: ReadonlyArray<Ticket>,
-      outcomeOf: (index: number) => Outcome,
-      now: number,
-    ) => {
-      const done: Array<Deferred.Deferred<void>> = []
-      const outcomes = batch.map(({ account, target, waiting }, i) => {
-        const outcome = outcomeOf(i)
-        if (outcome._tag === "Failed" && outcome.cause === "unknown") {
-          remembered.set(target.page, { outcome, until: now + unknownTtlMs })
-          if (vendor.billsUnknown) unknown.add(account, 1, now)
-        }
-        tickets.delete(target.page)
-        for (const { index, lookup } of waiting) {
-          lookup.outcomes[index] = outcome
-          lookup.open -= 1
-          if (lookup.open === 0) done.push(lookup.done)
-        }
-        return outcome
-      })
-      return Effect.zipRight(
-        record(meters, batch, outcomes),
-        Effect.forEach(done, (lookup) => Deferred.succeed(lookup, undefined), { discard: true }),
-      )
-    }
-
-    const answerAll = (batch: Tickets, outcomeOf: (index: number) => Outcome) =>
-      Effect.flatMap(MonotonicClock.now, (now) => answerNow(batch, outcomeOf, now))
-
-    /** Puts targets back into the queue after the back-off, or fails those that cannot wait. */
-    const repeat = (batch: Tickets, error: ProviderError) =>
-      Effect.gen(function* () {
-        const jitter = yield* Random.nextRange(0.5, 1)
-        const backOffMs = Math.round(250 * 2 ** Math.max(0, batch[0].attempts - 1) * jitter)
-        const waitMs = Math.max(backOffMs, Duration.toMillis(error.retryAfter ?? 0))
-        const until = (yield* MonotonicClock.now) + waitMs
-        const [late, again] = Arr.partition(batch, ({ deadline }) => until < deadline)
-        if (Arr.isNonEmptyArray(late)) yield* answerAll(late, () => failureOf(error))
-        if (again.length === 0) return
-        yield* Effect.forkIn(
-          Effect.delay(
-            Effect.suspend(() => {
-              again.forEach((ticket) => line.add(ticket))
-              return Queue.offer(changed, undefined)
-            }),
-            waitMs,
-          ),
-          scope,
-        )
-      })
-
-    /** The vendor refuses the call for one of its targets: halves it until that target is alone. */
-    const halve = (batch: Tickets, error: ProviderError): Effect.Effect<unknown> => {
-      const [first, ...others] = batch
-      if (others.length > 0) {
-        const halves = Arr.chunksOf(batch, Math.ceil(batch.length / 2))
-        return Effect.forEach(halves, (half) =>
-          Effect.flatMap(MonotonicClock.now, (now) =>
-            refused.count(first.account, now) < maxRefused
-              ? ask(half)
-              : answerAll(half, () => tooManyRefused),
-          ),
-        )
-      }
-      const outcome = failureOf(error)
-      return Effect.flatMap(MonotonicClock.now, (now) => {
-        remembered.set(first.target.page, { outcome, until: now + unknownTtlMs })
-        return answerAll(batch, () => outcome)
-      })
-    }
-
-    const countRefused = (account: string) =>
-      Effect.flatMap(MonotonicClock.now, (now) => {
-        refused.add(account, 1, now)
-        return refused.count(account, now) === maxRefused ? warnOfRefused(account) : Effect.void
-      })
-
-    const failedCall = (batch: Tickets, error: ProviderError) => {
-      const { account } = batch[0]
-      const isOfSeveral = batch.some((ticket) => ticket.account !== account)
-      const isFinal = !isOfSeveral && finalReasons.has(error.reason)
-      if (error.isUnsent === true) {
-        return error.reason === "Throttled"
-          ? repeat(batch, error)
-          : answerAll(batch, () => failureOf(error))
-      }
-      batch.forEach((ticket) => {
-        ticket.attempts += 1
-      })
-      if (error.reason === "Exhausted") return answerAll(batch, () => failureOf(error))
-      if (error.reason !== "Throttled") batch.forEach((ticket) => line.suspect(ticket.account))
-      if (error.reason === "Rejected" && !isOfSeveral) {
-        return Effect.zipRight(countRefused(account), halve(batch, error))
-      }
-      return isFinal || batch[0].attempts >= maxAttempts
-        ? answerAll(batch, () => failureOf(error))
-        : repeat(batch, error)
-    }
-
-    /** Makes one call, and answers its targets or repeats it. */
-    const ask = (batch: Tickets): Effect.Effect<unknown> => {
-      const accounts = new Set(batch.map(({ account }) => account))
-      const context = {
-        account: accounts.size === 1 ? batch[0].account : undefined,
-        requestIds: [
-          ...new Set(batch.flatMap(({ waiting }) => waiting.map(({ lookup }) => lookup.requestId))),
-        ],
-      }
-      return vendor
-        .call(
-          Arr.map(batch, ({ target }) => target),
-          context,
-        )
-        .pipe(
-          Effect.matchEffect({
-            onFailure: (error) => failedCall(batch, error),
-            onSuccess: ({ outcomes }) => {
-              accounts.forEach((account) => line.clear(account))
-              return answerAll(batch, (i) => outcomes[i] ?? missing)
-            },
-          }),
-          Effect.catchAllDefect((defect) =>
-            Effect.zipRight(
-              logBug(Cause.die(defect)),
-              answerAll(batch, () => broken),
-            ),
-          ),
-        )
-    }
-
-    const dispatch = Effect.gen(function* () {
-      yield* Queue.take(changed)
-      if (!line.isFull) yield* Effect.sleep(window)
-      while (line.hasCall) {
-        yield* permits.take(1)
-        const now = yield* MonotonicClock.now
-        const { batch, blocked, ended, late } = line.take(
-          now,
-          (account) => refused.count(account, now) >= maxRefused,
-        )
-        meters.waiting(line.queued)
-        const answers = [
-          answerNow(late, () => unanswered, now),
-          answerNow(blocked, () => tooManyRefused, now),
-        ]
-        yield* Effect.all(answers, { discard: true })
-        if (!Arr.isNonEmptyArray(batch)) {
-          yield* permits.release(1)
-          continue
-        }
-        yield* Effect.forkIn(
-          Effect.ensuring(
-            ask(batch),
-            Effect.suspend(() => {
-              ended()
-              return Effect.zipRight(permits.release(1), Queue.offer(changed, undefined))
-            }),
-          ),
-          scope,
-        )
-      }
-    })
-    const logged = Effect.catchAllDefect(dispatch, (defect) => logBug(Cause.die(defect)))
+    const logged = Effect.catchAllDefect(dispatch(queue), (bug) => logBug(Cause.die(bug)))
     yield* Effect.forkScoped(Effect.forever(logged))
-
-    /** Returns why a target is not asked for; undefined when it is. */
-    const refusal = (target: Target, { account, charged }: LookupContext, now: number) => {
-      const known = rememberedOutcome(target, now)
-      if (known !== undefined) return known
-      if (line.lengthOf(account) >= maxQueued) return queueIsFull
-      if (refused.count(account, now) >= maxRefused) return tooManyRefused
-      return unknown.count(account, now) >= freeUnknown + unknownPerCredit * charged
-        ? tooManyUnknown
-        : undefined
-    }
-
-    /** Adds the targets of a lookup to the queue, except those that have an outcome already. */
-    const enqueue = (
-      targets: Arr.NonEmptyReadonlyArray<Target>,
-      context: LookupContext,
-      lookup: Waiting,
-      now: number,
-    ) => {
-      const { account, charged, deadline } = context
-      let refusedUnknown = false
-      targets.forEach((target, index) => {
-        const ticket = tickets.get(target.page)
-        if (ticket !== undefined) {
-          ticket.waiting.push({ lookup, index })
-          ticket.deadline = Math.max(ticket.deadline, deadline)
-          lookup.open += 1
-          meters.coalesced(1)
-          return
-        }
-        const outcome = refusal(target, context, now)
-        if (outcome !== undefined) {
-          lookup.outcomes[index] = outcome
-          refusedUnknown ||= outcome === tooManyUnknown
-          return
-        }
-        lookup.open += 1
-        const waiting = [{ lookup, index }]
-        const added: Ticket = { target, account, charged, waiting, deadline, attempts: 0 }
-        tickets.set(target.page, added)
-        line.add(added)
-      })
-      meters.waiting(line.queued)
-      return refusedUnknown
-    }
-
     return {
       name: vendor.name,
       known: nothingKnown,
       prospects: (targets) =>
         Effect.map(MonotonicClock.now, (now) =>
           targets.map((target) =>
-            rememberedOutcome(target, now) === undefined ? "asked" : "failed",
+            queue.memory.outcomeOf(target, now) === undefined ? "asked" : "failed",
           ),
         ),
       circuits: Effect.map(circuit, Arr.of),
-      lookup: Effect.fnUntraced(function* (targets, context) {
-        const now = yield* MonotonicClock.now
-        const lookup: Waiting = {
-          outcomes: targets.map(() => unanswered),
-          done: yield* Deferred.make<void>(),
-          requestId: context.requestId,
-          open: 0,
-        }
-        if (enqueue(targets, context, lookup, now) && named.count(context.account, now) === 0) {
-          named.add(context.account, 1, now)
-          yield* warnOfUnknown(context.account)
-        }
-        if (lookup.open === 0) return lookup.outcomes
-        yield* Queue.offer(changed, undefined)
-        const remainingMs = Math.max(0, context.deadline - now)
-        const done = Deferred.await(lookup.done)
-        yield* Number.isFinite(remainingMs) ? Effect.timeoutOption(done, remainingMs) : done
-        return lookup.outcomes
-      }),
+      lookup: (targets, context) => lookUp(queue, targets, context),
     }
   })
 
-/** The targets that wait, by account. Accounts take turns. */
-class Line {
-  queued = 0
-  private readonly batchSize: number
-  private readonly accounts = new Map<string, Array<Ticket>>()
-  /** The accounts whose last call failed, with their calls in flight. */
-  private readonly suspects = new Set<string>()
-  private readonly inFlight = new Map<string, number>()
+interface Parts {
+  readonly vendor: Vendor["Type"]
+  readonly meters: Meters.Meters
+  /** The calls run in it. */
+  readonly scope: Scope.Scope
+  /** One for each call in flight. */
+  readonly permits: Effect.Semaphore
+  /** Wakes the dispatcher. */
+  readonly changed: Queue.Queue<void>
+  readonly line: Line
+  /** All targets that wait or are in flight, by page. */
+  readonly tickets: Map<string, Ticket>
+  readonly memory: Memory
+}
 
-  constructor(batchSize: number) {
-    this.batchSize = batchSize
+const lookUp = Effect.fnUntraced(function* (
+  queue: Parts,
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+  context: LookupContext,
+) {
+  const now = yield* MonotonicClock.now
+  const lookup: Waiting = {
+    outcomes: targets.map(() => unanswered),
+    done: yield* Deferred.make<void>(),
+    requestId: context.requestId,
+    open: 0,
   }
-
-  get isFull(): boolean {
-    return this.queued >= this.batchSize
+  const refusals = enqueue(queue, targets, context, lookup, now)
+  if (refusals.has(tooManyUnknown) && queue.memory.isNews(context.account, now)) {
+    yield* warnOfUnknown(context.account)
   }
+  if (lookup.open === 0) return lookup.outcomes
+  yield* Queue.offer(queue.changed, undefined)
+  const remainingMs = Math.max(0, context.deadline - now)
+  const done = Deferred.await(lookup.done)
+  yield* Number.isFinite(remainingMs) ? Effect.timeoutOption(done, remainingMs) : done
+  return lookup.outcomes
+})
 
-  /** True when at least one account may be asked now. */
-  get hasCall(): boolean {
-    for (const account of this.accounts.keys()) if (this.mayAsk(account)) return true
-    return false
-  }
-
-  lengthOf(account: string): number {
-    return this.accounts.get(account)?.length ?? 0
-  }
-
-  add(ticket: Ticket): void {
-    const waiting = this.accounts.get(ticket.account)
-    if (waiting === undefined) this.accounts.set(ticket.account, [ticket])
-    else waiting.push(ticket)
-    this.queued += 1
-  }
-
-  suspect(account: string): void {
-    this.suspects.add(account)
-  }
-
-  clear(account: string): void {
-    this.suspects.delete(account)
-  }
-
-  private mayAsk(account: string): boolean {
-    return !this.suspects.has(account) || !this.inFlight.has(account)
-  }
-
-  /**
-   * Takes the targets of one call from the accounts in turn; those of a suspect account alone.
-   * `late` are targets that nobody waits for any more. `ended` must be called after the call.
-   */
-  take(now: number, isBlocked: (account: string) => boolean) {
-    const batch: Array<Ticket> = []
-    const blocked: Array<Ticket> = []
-    const late: Array<Ticket> = []
-    const takeFrom = (account: string, max: number) => {
-      const waiting = this.accounts.get(account) ?? []
-      this.accounts.delete(account)
-      const taken = waiting.splice(0, max)
-      this.queued -= taken.length
-      // The account goes to the end, so that the next one is served first.
-      if (waiting.length > 0) this.accounts.set(account, waiting)
-      const asked = isBlocked(account) ? blocked : batch
-      for (const ticket of taken) (ticket.deadline > now ? asked : late).push(ticket)
+/** Adds the targets of a lookup to the queue. Returns the outcomes of those that are not asked for. */
+const enqueue = (
+  { line, memory, meters, tickets }: Parts,
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+  { account, charged, deadline }: LookupContext,
+  lookup: Waiting,
+  now: number,
+): ReadonlySet<Outcome> => {
+  const refusals = new Set<Outcome>()
+  targets.forEach((target, index) => {
+    const ticket = tickets.get(target.page)
+    if (ticket !== undefined) {
+      ticket.waiting.push({ lookup, index })
+      ticket.deadline = Math.max(ticket.deadline, deadline)
+      lookup.open += 1
+      meters.coalesced(1)
+      return
     }
-    const turns = [...this.accounts.keys()].filter((account) => this.mayAsk(account))
-    const [first] = turns
-    if (first !== undefined && this.suspects.has(first)) takeFrom(first, this.batchSize)
-    else {
-      const others = turns.filter((account) => !this.suspects.has(account))
-      while (
-        batch.length < this.batchSize &&
-        others.some((account) => this.accounts.has(account))
-      ) {
-        const share = Math.max(1, Math.floor((this.batchSize - batch.length) / others.length))
-        for (const account of others) {
-          if (batch.length < this.batchSize && this.accounts.has(account)) takeFrom(account, share)
-        }
-      }
+    const refusal =
+      memory.outcomeOf(target, now) ??
+      (line.lengthOf(account) >= maxQueued ? queueIsFull : memory.refusalOf(account, charged, now))
+    if (refusal !== undefined) {
+      lookup.outcomes[index] = refusal
+      refusals.add(refusal)
+      return
     }
-    const asked = new Set(batch.map(({ account }) => account))
-    for (const account of asked) this.inFlight.set(account, (this.inFlight.get(account) ?? 0) + 1)
-    const ended = () => {
-      for (const account of asked) {
-        const others = (this.inFlight.get(account) ?? 1) - 1
-        if (others === 0) this.inFlight.delete(account)
-        else this.inFlight.set(account, others)
-      }
+    lookup.open += 1
+    const added: Ticket = { target, account, waiting: [{ lookup, index }], deadline, attempts: 0 }
+    tickets.set(target.page, added)
+    line.add(added)
+  })
+  meters.waiting(line.queued)
+  return refusals
+}
+
+/** Sends the targets that wait, call after call, and ends when nobody can be asked now. */
+const dispatch = Effect.fnUntraced(function* (queue: Parts) {
+  const { changed, line, memory, meters, permits, scope } = queue
+  yield* Queue.take(changed)
+  if (!line.isFull) yield* Effect.sleep(window)
+  while (line.hasCall) {
+    yield* permits.take(1)
+    const now = yield* MonotonicClock.now
+    const { batch, blocked, ended, late } = line.take(now, (account) =>
+      memory.isBlocked(account, now),
+    )
+    meters.waiting(line.queued)
+    const answers = [
+      answerNow(queue, late, () => unanswered, now),
+      answerNow(queue, blocked, () => tooManyRefused, now),
+    ]
+    yield* Effect.all(answers, { discard: true })
+    const over = Effect.suspend(() => {
+      ended()
+      return Effect.zipRight(permits.release(1), Queue.offer(changed, undefined))
+    })
+    yield* Arr.isNonEmptyArray(batch)
+      ? Effect.forkIn(Effect.ensuring(ask(queue, batch), over), scope)
+      : over
+  }
+})
+
+/** Makes one call, and answers its targets or repeats it. */
+const ask = (queue: Parts, batch: Tickets): Effect.Effect<unknown> => {
+  const accounts = new Set(batch.map(({ account }) => account))
+  const lookups = batch.flatMap(({ waiting }) => waiting.map(({ lookup }) => lookup))
+  const context = {
+    account: accounts.size === 1 ? batch[0].account : undefined,
+    requestIds: [...new Set(lookups.map(({ requestId }) => requestId))],
+  }
+  const targets = Arr.map(batch, ({ target }) => target)
+  return queue.vendor.call(targets, context).pipe(
+    Effect.matchEffect({
+      onFailure: (error) => failedCall(queue, batch, error),
+      onSuccess: ({ outcomes }) => {
+        accounts.forEach((account) => queue.line.clear(account))
+        return answerAll(queue, batch, (i) => outcomes[i] ?? missing)
+      },
+    }),
+    Effect.catchAllDefect((bug) =>
+      Effect.zipRight(
+        logBug(Cause.die(bug)),
+        answerAll(queue, batch, () => broken),
+      ),
+    ),
+  )
+}
+
+const failedCall = (queue: Parts, batch: Tickets, error: ProviderError) => {
+  const { account } = batch[0]
+  const { isUnsent = false, reason } = error
+  const isOfSeveral = batch.some((ticket) => ticket.account !== account)
+  const fail = answerAll(queue, batch, () => failureOf(error))
+  if (isUnsent) return reason === "Throttled" ? repeat(queue, batch, error) : fail
+  for (const ticket of batch) {
+    ticket.attempts += 1
+    if (reason !== "Throttled" && reason !== "Exhausted") queue.line.suspect(ticket.account)
+  }
+  if (reason === "Exhausted") return fail
+  if (reason === "Rejected" && !isOfSeveral) return halve(queue, batch, error)
+  const isFinal = (!isOfSeveral && finalReasons.has(reason)) || batch[0].attempts >= maxAttempts
+  return isFinal ? fail : repeat(queue, batch, error)
+}
+
+/** Puts targets back into the queue after the back-off, or fails those that cannot wait. */
+const repeat = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: ProviderError) {
+  const jitter = yield* Random.nextRange(0.5, 1)
+  const backOffMs = Math.round(250 * 2 ** Math.max(0, batch[0].attempts - 1) * jitter)
+  const waitMs = Math.max(backOffMs, Duration.toMillis(error.retryAfter ?? 0))
+  const now = yield* MonotonicClock.now
+  const [late, again] = Arr.partition(batch, ({ deadline }) => now + waitMs < deadline)
+  yield* answerNow(queue, late, () => failureOf(error), now)
+  if (again.length === 0) return
+  const putBack = Effect.suspend(() => {
+    again.forEach((ticket) => queue.line.add(ticket))
+    return Queue.offer(queue.changed, undefined)
+  })
+  yield* Effect.forkIn(Effect.delay(putBack, waitMs), queue.scope)
+})
+
+/** The vendor refuses the call for one of its targets: halves it until that target is alone. */
+const halve = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: ProviderError) {
+  const { memory } = queue
+  const [{ account, target }, ...others] = batch
+  const now = yield* MonotonicClock.now
+  if (memory.wasRefused(account, now)) yield* warnOfRefused(account)
+  if (others.length === 0) {
+    memory.remember(target, failureOf(error), now)
+    return yield* answerNow(queue, batch, () => failureOf(error), now)
+  }
+  for (const half of Arr.chunksOf(batch, Math.ceil(batch.length / 2))) {
+    yield* memory.isBlocked(account, yield* MonotonicClock.now)
+      ? answerAll(queue, half, () => tooManyRefused)
+      : ask(queue, half)
+  }
+})
+
+const answerAll = (queue: Parts, batch: Tickets, outcomeOf: (index: number) => Outcome) =>
+  Effect.flatMap(MonotonicClock.now, (now) => answerNow(queue, batch, outcomeOf, now))
+
+/**
+ * Gives each target its outcome at once, so that no further lookup joins it. The effect logs the
+ * failures, and ends the lookups that wait for no other target.
+ */
+const answerNow = (
+  { memory, meters, tickets }: Parts,
+  batch: ReadonlyArray<Ticket>,
+  outcomeOf: (index: number) => Outcome,
+  now: number,
+) => {
+  const done: Array<Deferred.Deferred<void>> = []
+  const outcomes = batch.map(({ account, target, waiting }, i) => {
+    const outcome = outcomeOf(i)
+    if (outcome._tag === "Failed" && outcome.cause === "unknown") {
+      memory.isUnknown(target, account, outcome, now)
     }
-    return { batch, blocked, late, ended }
+    tickets.delete(target.page)
+    for (const { index, lookup } of waiting) {
+      lookup.outcomes[index] = outcome
+      lookup.open -= 1
+      if (lookup.open === 0) done.push(lookup.done)
+    }
+    return outcome
+  })
+  return Effect.zipRight(
+    record(meters, batch, outcomes),
+    Effect.forEach(done, (lookup) => Deferred.succeed(lookup, undefined), { discard: true }),
+  )
+}
+
+/** What is remembered of targets without figures, and of the accounts that asked for them. */
+class Memory {
+  private readonly outcomes = new Lru<{ readonly outcome: Outcome; readonly until: number }>(
+    maxRemembered,
+  )
+  private readonly refused = new Recent(refusedPerMs)
+  private readonly unknown = new Recent(unknownPerMs)
+  /** The accounts that the log has named lately. */
+  private readonly named = new Recent(unknownPerMs)
+  private readonly ttlMs: number
+  private readonly billsUnknown: boolean
+
+  constructor(ttlMs: number, billsUnknown: boolean) {
+    this.ttlMs = ttlMs
+    this.billsUnknown = billsUnknown
+  }
+
+  outcomeOf({ page }: Target, now: number): Outcome | undefined {
+    const entry = this.outcomes.get(page)
+    return entry !== undefined && now < entry.until ? entry.outcome : undefined
+  }
+
+  remember({ page }: Target, outcome: Outcome, now: number): void {
+    this.outcomes.set(page, { outcome, until: now + this.ttlMs })
+  }
+
+  /** The vendor does not know a target. */
+  isUnknown(target: Target, account: string, outcome: Outcome, now: number): void {
+    this.remember(target, outcome, now)
+    if (this.billsUnknown) this.unknown.add(account, 1, now)
+  }
+
+  /** The vendor refused a call for a target. Returns true when this blocks the account. */
+  wasRefused(account: string, now: number): boolean {
+    this.refused.add(account, 1, now)
+    return this.refused.count(account, now) === maxRefused
+  }
+
+  isBlocked(account: string, now: number): boolean {
+    return this.refused.count(account, now) >= maxRefused
+  }
+
+  /** Returns why the account's new targets are not asked for; undefined when they are. */
+  refusalOf(account: string, charged: number, now: number): Outcome | undefined {
+    if (this.isBlocked(account, now)) return tooManyRefused
+    return this.unknown.count(account, now) >= freeUnknown + unknownPerCredit * charged
+      ? tooManyUnknown
+      : undefined
+  }
+
+  /** Returns true once in a while for an account, so that the log names it once. */
+  isNews(account: string, now: number): boolean {
+    if (this.named.count(account, now) > 0) return false
+    this.named.add(account, 1, now)
+    return true
   }
 }
 
