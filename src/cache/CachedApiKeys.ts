@@ -1,19 +1,21 @@
 /**
- * Caches usable API keys for a few seconds, so that a client's next request costs no query. A key
+ * Caches usable API keys for a few seconds, so that a client's next request costs no query, and
+ * requests that arrive during a query share it. A key
  * that another process revokes or changes, or whose account it suspends, stays the same until its
  * cache entry expires. What this process changes counts at once.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
-import { type AccountKey, ApiKeys } from "../ApiKeys.ts"
+import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
 import { peekable } from "../Direct.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { inTime } from "../StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
 
 // How long a key stays cached: less than 5 s, because a revocation must take effect in all
 // processes within 5 s.
@@ -38,17 +40,22 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
     const accounts = yield* Accounts
     const keys = yield* ApiKeys
     const clock = yield* Effect.clock
-    let known = new Lru<Known>(capacity)
+    const newCache = () => ({
+      found: new Lru<Known>(capacity),
+      /** The queries in progress. */
+      asked: new Map<string, Fiber.Fiber<AccountKey, InvalidApiKey | StoreTimeout>>(),
+    })
+    let cache = newCache()
 
     // Replaces the cache by an empty cache, so that changes in this process take effect at once.
     const thenForget = Effect.ensuring(
       Effect.sync(() => {
-        known = new Lru(capacity)
+        cache = newCache()
       }),
     )
 
     const recall = (key: Redacted.Redacted<string>): AccountKey | undefined => {
-      const hit = known.get(Redacted.value(key))
+      const hit = cache.found.get(Redacted.value(key))
       return hit !== undefined &&
         MonotonicClock.unsafeNow(clock) < hit.since + timeToLiveMs &&
         ApiKey.isUsable(hit.record, clock.unsafeCurrentTimeMillis())
@@ -56,22 +63,28 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
         : undefined
     }
 
-    const ask = (key: Redacted.Redacted<string>) => {
-      // Remember the current cache. If a change replaces it during the query, the result may
-      // be outdated, and goes into the old cache, which is not read any more.
-      const cache = known
+    // The fiber of a query is a daemon: after a timeout the query continues, so the client's next
+    // request can find the key in the cache.
+    const query = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
+      const secret = Redacted.value(key)
+      // If a change replaces the cache during the query, the result may be outdated. It goes into
+      // the old cache, and no later request waits for it.
+      const { asked, found } = cache
+      const former = asked.get(secret)
+      if (former !== undefined) return yield* Fiber.join(former)
       const since = MonotonicClock.unsafeNow(clock)
-      const asked = Effect.tap(keys.authenticate(key), (record) =>
-        Effect.sync(() => cache.set(Redacted.value(key), { record, since })),
+      const fiber = yield* keys.authenticate(key).pipe(
+        Effect.tap((record) => Effect.sync(() => found.set(secret, { record, since }))),
+        Effect.ensuring(Effect.sync(() => asked.delete(secret))),
+        Effect.forkDaemon,
       )
-      // The query continues after a timeout, so the client's next request can find the key in
-      // the cache.
-      return inTime(asked)
-    }
+      asked.set(secret, fiber)
+      return yield* Fiber.join(fiber)
+    })
 
     return Context.make(ApiKeys, {
       ...keys,
-      authenticate: peekable(recall, ask),
+      authenticate: peekable(recall, (key) => inTime(query(key))),
       rotate: (id, grace) => thenForget(keys.rotate(id, grace)),
       update: (id, change) => thenForget(keys.update(id, change)),
       revoke: (id) => thenForget(keys.revoke(id)),

@@ -161,6 +161,48 @@ describe("a cached API key", () => {
   )
 })
 
+describe("many requests with an API key that is not cached", () => {
+  it.scoped("requests that arrive during the lookup of their key make no lookup of their own", () =>
+    Effect.gen(function* () {
+      const { account, local, queries, remote } = yield* processes(Effect.yieldNow())
+      const { key, record } = yield* remote.issue({ account })
+      const all = yield* Effect.all(
+        Array.from({ length: 200 }, () => local.authenticate(key)),
+        { concurrency: "unbounded" },
+      )
+      assert.isTrue(all.every(({ id }) => id === record.id))
+      assert.strictEqual(queries(), 1)
+    }),
+  )
+
+  it.scoped("a request that gives up leaves the lookup to the others", () =>
+    Effect.gen(function* () {
+      const goOn = yield* Deferred.make<void>()
+      const { account, local, remote } = yield* processes(Deferred.await(goOn))
+      const { key, record } = yield* remote.issue({ account })
+      const first = yield* Effect.fork(local.authenticate(key))
+      yield* Effect.yieldNow()
+      const second = yield* Effect.fork(local.authenticate(key))
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(first)
+      yield* Deferred.succeed(goOn, undefined)
+      assert.strictEqual((yield* Fiber.join(second)).id, record.id)
+    }),
+  )
+
+  it.scoped("a request after a revocation does not wait for a lookup from before it", () =>
+    Effect.gen(function* () {
+      const goOn = yield* Deferred.make<void>()
+      const { account, local } = yield* processes(Deferred.await(goOn))
+      const { key, record } = yield* local.issue({ account })
+      yield* Effect.fork(local.authenticate(key))
+      yield* Effect.yieldNow()
+      yield* local.revoke(record.id)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+})
+
 describe("a change", () => {
   it.scoped("scopes that another process changes count within five seconds", () =>
     Effect.gen(function* () {
