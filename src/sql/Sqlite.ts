@@ -138,6 +138,9 @@ const make = Effect.fnUntraced(
     // Keeps SQLite's statement journal in memory. By default, a statement journal above 64 KiB is a
     // temporary file, which nearly each commit of 16 or more requests would create and delete.
     yield* sql`PRAGMA temp_store = MEMORY`
+    // While a reader holds an old snapshot, the WAL grows. The next commit that starts the WAL anew
+    // shrinks the file to this size.
+    yield* sql`PRAGMA journal_size_limit = ${sql.literal(String(walBytes))}`
     // better-sqlite3 blocks the event loop while it waits for a lock. So it waits only 50 ms, and
     // `waitForLock` retries.
     yield* sql`PRAGMA busy_timeout = 50`
@@ -145,6 +148,9 @@ const make = Effect.fnUntraced(
   },
   (opening) => failing(opening),
 )
+
+/** Twice the size at which SQLite copies the WAL into the database. */
+const walBytes = 8 * 1024 * 1024
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 

@@ -2,6 +2,7 @@ import { chmodSync, readdirSync, rmSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -195,6 +196,34 @@ describe("a SQLite connection", () => {
         { journalMode: "wal", synchronous: 2, foreignKeys: 1 },
       )
     }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
+  )
+})
+
+describe("the WAL of a SQLite file", () => {
+  it.scoped("the WAL shrinks again after a reader that took long has ended", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const open = Effect.map(Layer.build(Sqlite.layer(file)), (context) =>
+        Context.get(context, SqlClient.SqlClient),
+      )
+      const [writer, reader] = [yield* open, yield* open]
+      const walBytes = () => statSync(`${file}-wal`).size
+      const write = writer.withTransaction(writer`INSERT INTO rows VALUES (zeroblob(4000000))`)
+      yield* writer`CREATE TABLE rows (content BLOB)`
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const connection = yield* reader.reserve
+          const run = (text: string) => connection.execute(text, [], undefined)
+          yield* run("BEGIN")
+          yield* run("SELECT * FROM rows")
+          yield* Effect.replicateEffect(write, 6)
+          assert.isAbove(walBytes(), 20_000_000)
+          yield* run("COMMIT")
+        }),
+      )
+      yield* Effect.replicateEffect(write, 2)
+      assert.isAtMost(walBytes(), 8 * 1024 * 1024)
+    }),
   )
 })
 
