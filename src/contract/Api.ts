@@ -404,6 +404,10 @@ const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
       "are known. Asks no provider, holds no credits and charges nothing.",
   )
 
+const listLimit =
+  `History and usage together take ${Limits.maxListsPerSecond} requests a second of an account; ` +
+  "further requests get 429."
+
 const history = HttpApiEndpoint.get("history", Wire.historyPath)
   .setUrlParams(
     Schema.Struct({
@@ -424,7 +428,7 @@ const history = HttpApiEndpoint.get("history", Wire.historyPath)
     OpenApi.Description,
     "The figures that the service bought for any account, as the list stood one cache lifetime " +
       "(usually 24 hours) ago. Figures that were bought again unchanged are one observation. " +
-      "Figures of another provider, or of another index, are another observation.",
+      `Figures of another provider, or of another index, are another observation. ${listLimit}`,
   )
 
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
@@ -473,12 +477,13 @@ const usage = HttpApiEndpoint.get("usage", Wire.usagePath)
   )
   .addSuccess(UsageResponse)
   .addError(Envelope.InvalidRequest.body)
+  .addError(Envelope.TooManyRequests.body)
   .annotate(OpenApi.Summary, "What the account has used, by UTC day or by API key")
   .annotate(
     OpenApi.Description,
     "Counts the requests that held credits: a batch of only invalid URLs, a refused request and a " +
       "repeat that gets a stored answer are not counted. Usage is counted since the service was " +
-      "updated to the version that counts it.",
+      `updated to the version that counts it. ${listLimit}`,
   )
 
 const quota = HttpApiGroup.make("quota", { topLevel: true })

@@ -5,7 +5,7 @@
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { exampleIssue, Issue } from "./Issues.ts"
-import { maxBodyBytes, maxJudgedItems } from "./Limits.ts"
+import { maxBodyBytes, maxJudgedItems, maxListsPerSecond } from "./Limits.ts"
 import { undecidedCharge } from "./Wire.ts"
 
 export const unauthorizedMessage =
@@ -235,8 +235,9 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
   static readonly body = envelope(
     TooManyRequests,
     429,
-    "The account exceeds the rate limit that the operator has set, or too many of its request " +
-      "bodies have not fully arrived. `Retry-After` gives the seconds to wait.",
+    "The account exceeds the rate limit that the operator has set, or asks for history and usage " +
+      `more than ${maxListsPerSecond} times a second, or too many of its request bodies have not ` +
+      "fully arrived. `Retry-After` gives the seconds to wait.",
     "The account has reached its rate limit of 600 requests in 1m; try again later.",
   )
 }

@@ -21,3 +21,6 @@ export const maxJudgedItems = 100
 /** Maximum and default number of rows in the answer of a list. */
 export const maxRows = 1000
 export const defaultRows = 100
+
+/** Maximum number of requests for history and usage together, of one account in each process. */
+export const maxListsPerSecond = 50

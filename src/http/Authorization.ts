@@ -2,9 +2,11 @@
  * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
  * revoked or expired key gets the same 401. A key without the scope of the request, or of a suspended
  * account, gets 403. A key lookup that does not end by the request's
- * deadline gets 503. An account above its rate limit gets 429 before the body is decoded.
+ * deadline gets 503. An account above its rate limit gets 429 before the body is decoded, and so
+ * does one that asks for too many long lists.
  */
 import { RouteContext } from "@effect/platform/HttpRouter"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
@@ -17,10 +19,12 @@ import {
   unauthorizedMessage,
   unavailableMessage,
 } from "../contract/Envelope.ts"
+import { maxListsPerSecond } from "../contract/Limits.ts"
+import { historyPath, usagePath } from "../contract/Wire.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import { type Current, currentRequest } from "./Call.ts"
 import * as Permission from "./Permission.ts"
-import { RateLimit } from "./RateLimit.ts"
+import { counter, RateLimit } from "./RateLimit.ts"
 import { refuse } from "./errorAnswer.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
@@ -28,12 +32,14 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const rateLimit = yield* RateLimit
+    const countList = counter(listLimit, yield* Effect.clock)
 
     const admit = (key: AccountKey, path: string, current: Current) => {
       current.key = key
       const denial = Permission.denialOf(key, Permission.scopeOf(path))
       if (denial !== undefined) return refuse(new Forbidden({ message: denial }))
-      const refusal = rateLimit.count(key.accountId)
+      const refusal =
+        rateLimit.count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
       return refusal === undefined
         ? Effect.succeed(key)
         : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
@@ -54,6 +60,11 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     })
   }),
 )
+
+/** The paths whose answers are long lists, which cost the process more than other answers. */
+const lists: ReadonlySet<string> = new Set([historyPath, usagePath])
+
+const listLimit = { requests: maxListsPerSecond, per: Duration.seconds(1) }
 
 const errorOf = (error: InvalidApiKey | StoreTimeout) =>
   error._tag === "InvalidApiKey"

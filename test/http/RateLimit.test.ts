@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { AccountId } from "../../src/Account.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
@@ -82,5 +83,39 @@ describe("the rate limit of an account", () => {
       yield* adjust("1 hour")
       assert.isUndefined(count(one))
     }),
+  )
+})
+
+describe("the rate limit of long lists", () => {
+  it.scopedLive(
+    "an account gets 50 answers a second with history and usage, and the others are 429",
+    () =>
+      Effect.gen(function* () {
+        const { account, key, keys, send } = yield* start()
+        const second = Redacted.value((yield* keys.issue({ account })).key)
+        const ask = (path: string, apiKey = key) => send({ path, headers: { "x-api-key": apiKey } })
+        const asked = yield* Effect.forEach(
+          Array.from({ length: 60 }).keys(),
+          (i) =>
+            i % 2 === 0
+              ? ask("/v1/usage", second)
+              : ask("/v1/metrics/da-pa/history?url=example.com"),
+          { concurrency: "unbounded" },
+        )
+        const refused = asked.filter(({ status }) => status === 429)
+        assert.isTrue(asked.every(({ status }) => status === 200 || status === 429))
+        // The requests may take longer than a second, and the next second admits as many again.
+        assert.isAtLeast(refused.length, 1)
+        for (const { headers, text } of refused) {
+          assert.strictEqual(headers["retry-after"], "1")
+          assert.strictEqual(
+            JSON.parse(text).message,
+            "The account has reached its rate limit of 50 requests in 1s; try again later.",
+          )
+        }
+        for (const path of ["/v1/key", "/v1/quota/available-credits"]) {
+          assert.strictEqual((yield* ask(path)).status, 200)
+        }
+      }),
   )
 })
