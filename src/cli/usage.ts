@@ -1,8 +1,9 @@
-/** Shows what an account has used, by UTC day or by API key. */
+/** Shows what an account has used, or all accounts: by UTC day, by API key or by account. */
 import { Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
+import { maxRows } from "../contract/Limits.ts"
 import * as Parameter from "../contract/Parameter.ts"
 import * as Csv from "../list/csv.ts"
 import { StoredText } from "../ShortText.ts"
@@ -11,16 +12,17 @@ import * as Database from "./Database.ts"
 import { line, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
-const groups = Schema.Literal("day", "key")
+const groups = Schema.Literal("day", "key", "account")
 
 export const verb = Verb.make({
   examples: [
     "authority usage --account acme --since 2026-11-01",
     "authority usage --account acme --by key --format csv",
+    "authority usage --by account --since 2026-11-01",
   ],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .option(Verb.account[0], `${Verb.account[1]} (default: all accounts)`)
       .option("--since <TIME>", "first UTC day to include (default: the first day with usage)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .addOption(
@@ -28,7 +30,7 @@ export const verb = Verb.make({
       )
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
-    account: StoredText,
+    account: Schema.optional(StoredText),
     since: Schema.optional(Parameter.Time),
     until: Schema.optional(Parameter.Time),
     by: groups,
@@ -39,15 +41,22 @@ export const verb = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const report = yield* UsageReport.UsageReport
-      const { id, name } = yield* accounts.find(account)
+      const found = account === undefined ? undefined : yield* accounts.find(account)
       const period = { since: since?.getTime(), until: until?.getTime() }
-      const rows = yield* report.rows({ ...period, account: id, by })
-      yield* line(writers[json ? "json" : format](name, by, rows))
+      // One account has few rows. Of all accounts, the newest days, or those with most credits.
+      const limit = found === undefined ? maxRows : undefined
+      const rows = yield* report.rows({ ...period, account: found?.id, by, limit })
+      yield* line(writers[json ? "json" : format](found?.name, by, rows))
     }).pipe(Effect.provide(UsageReport.layer), Effect.provide(Database.existing)),
 })
 
 type Group = typeof groups.Type
-type Writer = (account: string, by: Group, rows: ReadonlyArray<UsageReport.Row>) => string
+/** Of all accounts, `account` is undefined, and rows that are not by day name their account. */
+type Writer = (
+  account: string | undefined,
+  by: Group,
+  rows: ReadonlyArray<UsageReport.Row>,
+) => string
 
 const counts = ({ bought, checks, credits, failed, known }: UsageReport.Row) => [
   checks,
@@ -59,21 +68,29 @@ const counts = ({ bought, checks, credits, failed, known }: UsageReport.Row) => 
   failed.SERVER_ERROR,
 ]
 
-const nameOf = ({ day, key }: UsageReport.Row) =>
-  day === undefined ? [key?.id ?? "", key?.label ?? ""] : [day]
+const nameOf = ({ account, day, key }: UsageReport.Row) => [
+  ...(account === undefined ? [] : [account]),
+  ...(day === undefined ? [] : [day]),
+  ...(key === undefined ? [] : [key?.id ?? "", key?.label ?? ""]),
+]
+
+const titleOf = (account: string | undefined, by: Group) => [
+  ...(account === undefined && by !== "day" ? ["account"] : []),
+  ...{ day: ["day"], key: ["key", "label"], account: [] }[by],
+]
 
 const titles = ["CHECKS", "CREDITS", "KNOWN", "BOUGHT", "INVALID", "PROVIDER", "SERVER"]
 const columns = "checks,credits,known,bought,invalid_url,provider_error,server_error".split(",")
 
 const writers: Record<typeof Verb.format.Type, Writer> = {
-  table: (_, by, rows) =>
+  table: (account, by, rows) =>
     table(
-      (by === "day" ? ["DAY"] : ["KEY", "LABEL"]).concat(titles),
+      [...titleOf(account, by).map((title) => title.toUpperCase()), ...titles],
       rows.map((row) => [...nameOf(row), ...counts(row)]),
     ),
-  csv: (_, by, rows) =>
+  csv: (account, by, rows) =>
     Csv.csv([
-      (by === "day" ? ["day"] : ["key", "label"]).concat(columns),
+      [...titleOf(account, by), ...columns],
       ...rows.map((row) => [...nameOf(row), ...counts(row)]),
     ]),
   json: (account, _, rows) => JSON.stringify({ account, rows }),

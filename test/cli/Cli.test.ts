@@ -282,7 +282,25 @@ describe("the verbs with --json", () => {
         yield* document(cwd, "usage", "--account", "acme", "--by", "key", ...until),
         { account: "acme", rows: [{ key: { id, label: "=ci" }, ...first }] },
       )
+      const ofAll = { account: "acme", checks: 8, credits: 16, known: 5, bought: 3 }
+      assert.deepStrictEqual(yield* document(cwd, "usage", "--by", "account"), {
+        rows: [{ ...ofAll, failed: { INVALID_URL: 2, PROVIDER_ERROR: 4, SERVER_ERROR: 0 } }],
+      })
+      assert.deepStrictEqual(yield* document(cwd, "usage", "--by", "key", ...until), {
+        rows: [{ account: "acme", key: { id, label: "=ci" }, ...first }],
+      })
+      assert.deepStrictEqual(yield* document(cwd, "usage", ...until), {
+        rows: [{ day: "2026-11-23", ...first }],
+      })
+      assert.match(
+        (yield* verb(cwd, ["usage", "--by", "account"])).stdout,
+        /^ACCOUNT +CHECKS +CREDITS .*\nacme +8 +16 /,
+      )
       const csv = ["--format", "csv", "--by", "key", "--since", "2026-11-24"]
+      assert.match(
+        (yield* verb(cwd, ["usage", ...csv])).stdout,
+        /^account,key,label,checks,.*\nacme,/,
+      )
       assert.strictEqual(
         (yield* verb(cwd, ["usage", "--account", "acme", ...csv])).stdout,
         "key,label,checks,credits,known,bought,invalid_url,provider_error,server_error\n" +
