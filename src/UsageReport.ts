@@ -3,6 +3,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { type AccountId, Accounts } from "./Account.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { CreditLedger } from "./CreditLedger.ts"
@@ -52,32 +53,37 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
     Effect.gen(function* () {
       const [accounts, keys, ledger] = yield* Effect.all([Accounts, ApiKeys, CreditLedger])
 
-      const labelsOf = (sums: ReadonlyArray<Usage.Row>) =>
-        Effect.forEach(new Set(sums.flatMap(({ accountId }) => accountId ?? [])), keys.list).pipe(
-          Effect.map((lists) => new Map(lists.flat().map(({ id, label }) => [id, label]))),
-        )
+      /** Finds the names that a ledger outside of the database leaves out. */
+      const findNames = Effect.fnUntraced(function* (row: Usage.Row, id: AccountId) {
+        const account = yield* Effect.option(accounts.find(id))
+        const key =
+          row.apiKeyId === null ? Option.none() : yield* Effect.option(keys.find(row.apiKeyId))
+        return {
+          ...row,
+          accountName: Option.match(account, { onNone: () => null, onSome: ({ name }) => name }),
+          label: Option.match(key, { onNone: () => null, onSome: ({ label }) => label }),
+        }
+      })
 
-      const namesOf = Effect.map(
-        accounts.list,
-        (all) => new Map(all.map(({ id, name }) => [id, name])),
-      )
+      const named = (row: Usage.Row) =>
+        row.accountId === null || row.accountName !== undefined
+          ? Effect.succeed(row)
+          : findNames(row, row.accountId)
 
       const rows = Effect.fn("UsageReport.rows")(function* (question: Usage.Question) {
         if (ledger.usage === undefined) return yield* new UsageNotCounted()
-        const sums = yield* ledger.usage(question)
-        const labels = question.by === "key" ? yield* labelsOf(sums) : new Map<string, null>()
+        const sums = yield* Effect.forEach(yield* ledger.usage(question), named)
         const needsNames = question.account === undefined && question.by !== "day"
-        const names = needsNames ? yield* namesOf : new Map<AccountId, string>()
-        return sums.map(({ accountId, apiKeyId, checks, credits, day, failed, known }): Row => ({
-          ...(needsNames && accountId !== null && { account: names.get(accountId) ?? accountId }),
+        return sums.map(({ accountId, apiKeyId, day, failed, known, ...sum }): Row => ({
+          ...(needsNames && accountId !== null && { account: sum.accountName ?? accountId }),
           ...(day !== null && { day: Usage.dateOf(day) }),
           ...(question.by === "key" && {
-            key: apiKeyId === null ? null : { id: apiKeyId, label: labels.get(apiKeyId) ?? null },
+            key: apiKeyId === null ? null : { id: apiKeyId, label: sum.label ?? null },
           }),
-          checks,
-          credits,
+          checks: sum.checks,
+          credits: sum.credits,
           known,
-          bought: checks - known,
+          bought: sum.checks - known,
           failed,
         }))
       })

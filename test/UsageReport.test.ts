@@ -3,18 +3,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { within } from "../src/Deadline.ts"
-import * as MemoryAccounts from "../src/memory/Accounts.ts"
-import * as MemoryApiKeys from "../src/memory/ApiKeys.ts"
-import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
 import * as UsageReport from "../src/UsageReport.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import { credits, grant, newHold } from "../scripts/support/ledger.ts"
+import { inSql } from "./support/Stores.ts"
 
-const ports = Layer.mergeAll(
-  Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer),
-  MemoryCreditLedger.layer({ lease: "1 minute" }),
-)
+const ports = Layer.orDie(inSql(Sqlite.layer(":memory:")))
 
 const report = Effect.flatMap(UsageReport.UsageReport, ({ rows }) => rows({ by: "account" }))
 

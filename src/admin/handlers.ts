@@ -1,5 +1,6 @@
 /** The handlers of the administration's endpoints. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -261,7 +262,7 @@ const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) =>
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
   Effect.map(FigureHistory, (history) =>
-    handlers.handle("adminHistory", answerHistory(history, "operator")),
+    handlers.handleRaw("adminHistory", answerHistory(history, "operator")),
   ),
 )
 
@@ -316,7 +317,7 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
   Effect.gen(function* () {
     const find = makeFind(yield* Accounts)
     const report = yield* UsageReport
-    return handlers.handle(
+    return handlers.handleRaw(
       "adminUsage",
       ({ urlParams: { account: name, by, limit, since, until } }) =>
         Effect.gen(function* () {
@@ -328,7 +329,7 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
             until: until?.getTime(),
             limit,
           })
-          return answer({ rows })
+          return HttpServerResponse.unsafeJson(answer({ rows }))
         }).pipe(
           Effect.catchTags({
             StoreTimeout: refuseUnavailable,

@@ -37,6 +37,9 @@ export interface Row extends Usage {
   readonly apiKeyId: ApiKeyId | null
   /** Only of rows by day: the number of the UTC day, counted from 1970-01-01. */
   readonly day: number | null
+  /** The name of the account and the label of the key, of a ledger that has the tables of both. */
+  readonly accountName?: string | null
+  readonly label?: string | null
 }
 
 /** What one key of an account used on one day. */
@@ -89,24 +92,37 @@ export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
 
 /** Answers a question from the usage of single days, as the SQL store does. */
 export const sumsOf = (all: Iterable<DailyUsage>, question: Question): ReadonlyArray<Row> => {
-  const { account, by, limit = Number.POSITIVE_INFINITY } = question
+  const { account, by } = question
   const [first, last] = daysOf(question)
-  const sums = new Map<string, Row>()
-  for (const usage of all) {
+  const rows = Arr.fromIterable(all).flatMap((usage): ReadonlyArray<Row> => {
     const { accountId, day, apiKeyId } = usage
-    if (day < first || last < day || (account !== undefined && accountId !== account)) continue
-    const row: Row = {
-      ...usage,
-      accountId: by === "day" ? null : accountId,
-      apiKeyId: by === "key" ? apiKeyId : null,
-      day: by === "day" ? day : null,
-    }
-    const id = JSON.stringify([row.accountId, row.apiKeyId, row.day])
+    return day < first || last < day || (account !== undefined && accountId !== account)
+      ? []
+      : [
+          {
+            ...usage,
+            accountId: by === "day" ? null : accountId,
+            apiKeyId: by === "key" ? apiKeyId : null,
+            day: by === "day" ? day : null,
+          },
+        ]
+  })
+  return merge(rows, question)
+}
+
+/** Adds up the rows of one day, key or account. Orders the sums, and keeps the first of them. */
+export const merge = (
+  rows: ReadonlyArray<Row>,
+  { by, limit = Number.POSITIVE_INFINITY }: Pick<Question, "by" | "limit">,
+): ReadonlyArray<Row> => {
+  const sums = new Map<string, Row>()
+  for (const row of rows) {
+    const id = `${row.accountId} ${row.apiKeyId} ${row.day}`
     const sum = sums.get(id)
-    sums.set(id, sum === undefined ? row : add(sum, usage))
+    sums.set(id, sum === undefined ? row : add(sum, row))
   }
-  const rows = Arr.sort(sums.values(), by === "day" ? byDay : byCredits)
-  return by === "day" ? rows.slice(-limit) : rows.slice(0, limit)
+  const all = Arr.sort(sums.values(), by === "day" ? byDay : byCredits)
+  return by === "day" ? all.slice(-limit) : all.slice(0, limit)
 }
 
 const byDay = Order.mapInput(Order.number, ({ day }: Row) => day ?? 0)

@@ -70,12 +70,15 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
 
-// Supports only unions of strings, numbers and literals. In other unions, the decoder could choose
-// a member that transforms the value, and a guard cannot transform a value.
+// Supports only unions of strings, numbers and literals, and of those that pass a filter. In other
+// unions, the decoder could choose a member that transforms the value, which a guard cannot do.
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
-  const arePlain = types.every(({ _tag }) => plain.has(_tag))
+  const arePlain = types.every(isPlain)
   return arePlain ? (value) => tests.some((test) => test(value)) : decoderOnly
 }
+
+const isPlain = (ast: SchemaAST.AST): boolean =>
+  ast._tag === "Refinement" ? isPlain(ast.from) : plain.has(ast._tag)
 
 const plain = new Set<SchemaAST.AST["_tag"]>(["StringKeyword", "NumberKeyword", "Literal"])

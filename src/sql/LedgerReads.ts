@@ -11,8 +11,14 @@ import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { auditedBudgets } from "./budgetQueries.ts"
 import * as Failure from "./Failure.ts"
-import { type Queries, problemOfHold, readBooks, readEntry } from "./ledgerQueries.ts"
-import { rowsAfter } from "./paging.ts"
+import {
+  type Queries,
+  problemOfHold,
+  readBooks,
+  readEntry,
+  type TotalsRow,
+} from "./ledgerQueries.ts"
+import { letOthersRun, rowsAfter } from "./paging.ts"
 import type { RetryAfterDisconnection } from "./retry.ts"
 
 export const make = (
@@ -37,17 +43,21 @@ export const make = (
       ),
 
     totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
-      const sums = yield* queries.heldByAll
-      const counts = yield* Effect.forEach(amounts, queries.accountsBelow)
-      return {
-        held: creditsOf(sums.reduce((sum, { held }) => sum + held, 0)),
-        accountsBelow: counts.map(([count]) => count?.accounts ?? 0),
+      let held = 0
+      let accountsBelow: ReadonlyArray<number> = amounts.map(() => 0)
+      let after: string | null = ""
+      while (after !== null) {
+        const sums: TotalsRow = yield* queries.totalsAfter(after, amounts)
+        held += sums.held
+        accountsBelow = accountsBelow.map((count, i) => count + Number(sums[`below${i}`]))
+        after = sums.last
+        yield* letOthersRun
       }
+      return { held: creditsOf(held), accountsBelow }
     }, Failure.orDie),
 
     usage: Effect.fn("CreditLedger.usage")(function* (question) {
-      const rows = yield* retried(queries.usage(question))
-      return question.by === "day" ? rows.toReversed() : rows
+      return yield* retried(queries.usage(question))
     }, Failure.orDie),
 
     verify: verifying(queries),

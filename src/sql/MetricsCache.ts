@@ -6,10 +6,11 @@ import * as Layer from "effect/Layer"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import { metricsOf, Score } from "../Metrics.ts"
-import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts"
+import { type Figures, MetricsCache, type Observation, type Range } from "../MetricsCache.ts"
 import * as BulkRows from "./bulkRows.ts"
 import * as Failure from "./Failure.ts"
 import { pageKey, pageKeys } from "./pageKey.ts"
+import * as prepared from "./prepared.ts"
 import { pageSize, sweep } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
@@ -77,25 +78,24 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
       ORDER BY fetched_at`,
   }),
 
-  findObservations: SqlSchema.findAll({
-    Request: Schema.Struct({
-      keys: Schema.Array(Schema.String),
-      since: Schema.Number,
-      until: Schema.Number,
-      limit: Schema.Int,
-    }),
-    Result: ObservationRow,
-    // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
-    // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
-    execute: ({ keys, limit, since, until }) => sql`
+  // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
+  // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
+  findObservations: ({
+    keys,
+    limit,
+    since,
+    until,
+  }: Range & { readonly keys: ReadonlyArray<string> }) =>
+    sql`
       WITH RECURSIVE providers (name) AS (
         SELECT MIN(provider) FROM figures
         UNION ALL
         SELECT (SELECT MIN(provider) FROM figures WHERE provider > name)
         FROM providers WHERE name IS NOT NULL
       )
-      SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
-        vendor_index, domain_authority, page_authority, spam_score
+      SELECT provider, COALESCE(since, fetched_at) AS "fetchedAt", fetched_at AS "lastFetchedAt",
+        vendor_index AS "vendorIndex", domain_authority AS "domainAuthority",
+        page_authority AS "pageAuthority", spam_score AS "spamScore"
       FROM providers JOIN figures ON provider = name
       WHERE page IN ${sql.in(keys)} AND fetched_at > ${since}
         AND COALESCE(since, fetched_at) <= ${until}
@@ -105,8 +105,9 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
       FROM observations
       WHERE page IN ${sql.in(keys)} AND stored_at > ${since} AND fetched_at <= ${until}
         AND of_vendor = 0
-      ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
-  }),
+      ORDER BY "fetchedAt" DESC, provider LIMIT ${limit}`.withoutTransform.pipe(
+      Effect.flatMap(decodeObservations),
+    ),
 
   deleteFigures: (until: number) => sql`
     DELETE FROM figures WHERE (provider, page) IN (
@@ -183,6 +184,8 @@ const ObservationRow = Schema.Struct({
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
 })
+
+const decodeObservations = prepared.decoder(ObservationRow)
 
 const toObservation = (row: typeof ObservationRow.Type): Observation => ({
   provider: row.provider,

@@ -48,8 +48,13 @@ const KeyRow = Schema.Struct({
   answer: Schema.NullOr(Schema.String),
   expiresAt: Schema.Int,
 })
+/** How many balances one statement adds up: few, because SQLite blocks the event loop meanwhile. */
+const totalsSize = 10_000
+
 /** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
 const unread = { key: Schema.String, value: Schema.Unknown }
+const TotalsRow = Schema.Struct({ last: Schema.NullOr(Schema.String), held: Credits }, unread)
+export type TotalsRow = typeof TotalsRow.Type
 const BooksRow = Schema.Struct({ accountId: AccountId }, unread)
 const EntryRow = Schema.Struct({ sequence: Schema.Int }, unread)
 const UnreadHold = Schema.Struct({ accountId: Schema.String, requestId: Schema.String }, unread)
@@ -213,24 +218,38 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
         }
         LIMIT ${pageSize} ${sql.literal(skippingLocked)}
       ) RETURNING key`,
+
+    /** Deletes a page of expired keys of the administration. */
+    forgetActs: (now: number) => sql`
+      DELETE FROM act_requests WHERE (request_key, action) IN (
+        SELECT request_key, action FROM act_requests WHERE expires_at <= ${now} LIMIT ${pageSize}
+      ) RETURNING request_key`,
   }
 }
 
 const makeReads = (sql: SqlClient.SqlClient) => ({
-  /** The sum of the held credits of all accounts. One row. */
-  heldByAll: SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ held: Credits }),
-    execute: () => sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held FROM balances`,
-  })(),
-
-  /** The number of accounts that have fewer available credits than an amount. One row. */
-  accountsBelow: SqlSchema.findAll({
-    Request: Credits,
-    Result: Schema.Struct({ accounts: Schema.Int }),
-    execute: (amount) =>
-      sql`SELECT COUNT(*) AS accounts FROM balances WHERE granted - charged - held < ${amount}`,
-  }),
+  /**
+   * Sums over the next accounts: their held credits, and how many of them have fewer credits
+   * available than each amount. `last` is null when no account follows.
+   */
+  totalsAfter: (after: string, amounts: ReadonlyArray<Credits>) =>
+    SqlSchema.single({
+      Request: Schema.Void,
+      Result: TotalsRow,
+      execute: () => sql`
+        SELECT CASE WHEN COUNT(*) = ${totalsSize} THEN MAX(account_id) END AS last,
+          CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(
+            amounts
+              .map(
+                (amount, i) => `, COUNT(CASE WHEN available < ${amount} THEN 1 END) AS below${i}`,
+              )
+              .join(""),
+          )}
+        FROM (
+          SELECT account_id, held, granted - charged - held AS available
+          FROM balances WHERE account_id > ${after} ORDER BY account_id LIMIT ${totalsSize}
+        ) AS page`,
+    })(undefined).pipe(Effect.catchTag("NoSuchElementException", Effect.die)),
 
   balances: SqlSchema.findAll({
     Request: Schema.Array(AccountId),

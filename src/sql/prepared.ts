@@ -44,9 +44,12 @@ export const query = <A, I>(
   statement: Statement<unknown>,
 ) => {
   const run = command(sql, statement)
+  const decode = decoder(row)
+  return (parameter: ReadonlyArray<unknown>) => Effect.flatMap(run(parameter), decode)
+}
+
+/** Makes a function that decodes rows, which have the names of the schema, as one array. */
+export const decoder = <A, I>(row: Schema.Schema<A, I>) => {
   const decode = TypeGuard.decoder(Schema.Array(row))
-  return (
-    parameter: ReadonlyArray<unknown>,
-  ): Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError> =>
-    Effect.flatMap(run(parameter), (rows) => Either.mapLeft(decode(rows), ParseResult.parseError))
+  return (rows: ReadonlyArray<unknown>) => Either.mapLeft(decode(rows), ParseResult.parseError)
 }

@@ -3,9 +3,13 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { snakeToCamel } from "effect/String"
 import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
 import * as Usage from "../ledger/Usage.ts"
+import { isAmong } from "./bulkRows.ts"
+import { letOthersRun } from "./paging.ts"
+import * as prepared from "./prepared.ts"
 
 const Row = Schema.Struct({
   accountId: Schema.NullOr(AccountId),
@@ -31,17 +35,17 @@ const groups = {
 
 const grouped = (by: Usage.Question["by"]) => {
   const columns: ReadonlyArray<string> = groups[by].columns
-  const column = (name: string, type: string, value = name) =>
-    `${columns.includes(name) ? value : `CAST(NULL AS ${type})`} AS ${name}`
+  const column = (name: string, as: string, type: string, value = name) =>
+    `${columns.includes(name) ? value : `CAST(NULL AS ${type})`} AS "${as}"`
   return [
-    column("account_id", "TEXT"),
-    column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"),
-    column("day", "BIGINT"),
+    column("account_id", "accountId", "TEXT"),
+    column("api_key_id", "apiKeyId", "TEXT", "NULLIF(api_key_id, '')"),
+    column("day", "day", "BIGINT"),
   ].join(", ")
 }
 
 const sums = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
-  .map((column) => `CAST(SUM(${column}) AS BIGINT) AS ${column}`)
+  .map((column) => `CAST(SUM(${column}) AS BIGINT) AS "${snakeToCamel(column)}"`)
   .join(", ")
 
 /**
@@ -54,36 +58,121 @@ const withoutWorkers = (sql: SqlClient.SqlClient) =>
     orElse: () => sql`LIMIT ${Number.MAX_SAFE_INTEGER}`,
   })
 
-/** Returns the sums that a question asks for; those by day newest first. */
-export const makeUsage = (sql: SqlClient.SqlClient) => (question: Usage.Question) => {
-  const { account, by, limit = Number.MAX_SAFE_INTEGER } = question
-  const [first, last] = Usage.daysOf(question)
-  // A report of all days reads the whole table, which is faster without the index of the days.
-  const isBounded = question.since !== undefined || question.until !== undefined
-  const conditions = [
-    ...(isBounded ? [sql`day BETWEEN ${first} AND ${last}`] : []),
-    ...(account === undefined ? [] : [sql`account_id = ${account}`]),
-  ]
-  return SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Row,
-    execute: () => sql`
+/** How many rows SQLite adds up in one statement: few, because the process does nothing else. */
+const sliceSize = 4000
+
+const decodeRows = prepared.decoder(Row)
+const decodeIds = prepared.decoder(Schema.Struct({ id: Schema.String }))
+const decodeNames = prepared.decoder(
+  Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String) }),
+)
+
+/**
+ * Returns the sums that a question asks for. Sums over all accounts are read in slices of whole
+ * accounts on SQLite, and the names of their accounts and keys after the limit.
+ */
+export const makeUsage = (sql: SqlClient.SqlClient) => {
+  const slice = makeSlice(sql)
+  const named = makeNamed(sql)
+  const lastOfSlice = sql.onDialectOrElse({
+    sqlite: () => (after: string) =>
+      sql`
+        SELECT account_id AS id FROM usage WHERE account_id > ${after}
+        ORDER BY account_id LIMIT 1 OFFSET ${sliceSize}`.withoutTransform.pipe(
+        Effect.flatMap(decodeIds),
+        Effect.map(([row]) => row?.id),
+      ),
+    orElse: () => () => Effect.succeed(undefined),
+  })
+  return Effect.fnUntraced(function* (question: Usage.Question) {
+    const { account, limit = Number.POSITIVE_INFINITY } = question
+    let rows: ReadonlyArray<Usage.Row> = []
+    let after = ""
+    while (true) {
+      const last = account === undefined ? yield* lastOfSlice(after) : undefined
+      rows = rows.concat(yield* slice(question, after, last))
+      if (last === undefined) return yield* named(Usage.merge(rows, question), question)
+      if (rows.length > 2 * limit) rows = Usage.merge(rows, question)
+      after = last
+      yield* letOthersRun
+    }
+  })
+}
+
+/** Sums the usage of the accounts after one id, up to another. */
+const makeSlice =
+  (sql: SqlClient.SqlClient) =>
+  (question: Usage.Question, after: string, last: string | undefined) => {
+    const { account, by, limit = Number.MAX_SAFE_INTEGER } = question
+    const [firstDay, lastDay] = Usage.daysOf(question)
+    // A report of all days reads the whole table, which is faster without the index of the days.
+    const isBounded = question.since !== undefined || question.until !== undefined
+    const conditions = [
+      ...(isBounded ? [sql`day BETWEEN ${firstDay} AND ${lastDay}`] : []),
+      ...(account === undefined ? [] : [sql`account_id = ${account}`]),
+      ...(after === "" ? [] : [sql`account_id > ${after}`]),
+      ...(last === undefined ? [] : [sql`account_id <= ${last}`]),
+    ]
+    return sql`
       SELECT ${sql.literal(grouped(by))}, ${sql.literal(sums)}
       FROM (SELECT * FROM usage WHERE ${sql.and(conditions)} ${withoutWorkers(sql)}) AS usage
       GROUP BY ${sql.literal(groups[by].columns.map((name) => `usage.${name}`).join(", "))}
-      ORDER BY ${sql.literal(groups[by].order)} LIMIT ${limit}`,
-  })().pipe(
-    Effect.map((rows) =>
-      rows.map(({ invalidUrl, providerError, serverError, ...row }): Usage.Row => ({
-        ...row,
-        failed: {
-          INVALID_URL: invalidUrl,
-          PROVIDER_ERROR: providerError,
-          SERVER_ERROR: serverError,
-        },
-      })),
-    ),
-  )
+      ORDER BY ${sql.literal(groups[by].order)} LIMIT ${limit}`.withoutTransform.pipe(
+      Effect.flatMap(decodeRows),
+      Effect.map((rows) =>
+        rows.map(({ invalidUrl, providerError, serverError, ...row }): Usage.Row => ({
+          ...row,
+          failed: {
+            INVALID_URL: invalidUrl,
+            PROVIDER_ERROR: providerError,
+            SERVER_ERROR: serverError,
+          },
+        })),
+      ),
+    )
+  }
+
+/** Adds the names of accounts and the labels of keys, as far as the question needs them. */
+const makeNamed = (sql: SqlClient.SqlClient) => {
+  const namesOf = (
+    table: "accounts" | "api_keys",
+    column: "name" | "label",
+    ids: Iterable<string>,
+  ) =>
+    sql`
+      SELECT id, ${sql.literal(column)} AS name FROM ${sql.literal(table)}
+      WHERE id ${isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
+      Effect.flatMap(decodeNames),
+      Effect.map((rows) => new Map(rows.map(({ id, name }) => [id, name]))),
+    )
+  const none = new Map<string, string | null>()
+  return Effect.fnUntraced(function* (
+    rows: ReadonlyArray<Usage.Row>,
+    { account, by }: Usage.Question,
+  ) {
+    if (by === "day") return rows
+    const names =
+      account === undefined
+        ? yield* namesOf(
+            "accounts",
+            "name",
+            rows.map(({ accountId }) => accountId ?? ""),
+          )
+        : none
+    const labels =
+      by === "key"
+        ? yield* namesOf(
+            "api_keys",
+            "label",
+            rows.map(({ apiKeyId }) => apiKeyId ?? ""),
+          )
+        : none
+    return rows.map((row): Usage.Row => ({
+      ...row,
+      accountName: names.get(row.accountId ?? "") ?? null,
+      label: labels.get(row.apiKeyId ?? "") ?? null,
+    }))
+  })
 }
 
 /** The numbers are only shown, and may be what no schema accepts. */

@@ -34,8 +34,8 @@ const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>)
 /** For each of these amounts, a gauge counts the accounts with fewer available credits. */
 const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
 
-/** Totals of the ledger, read at each scrape. An empty text when the database does not answer. */
-const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
+/** Totals of the ledger, kept for ten seconds. An empty text when the database does not answer. */
+const ledgerGauges = Effect.flatMap(CreditLedger, ({ totals }) =>
   totals(lowAmounts).pipe(
     // End the scrape at the timeout, even if the database call cannot be interrupted.
     Effect.disconnect,
@@ -51,6 +51,8 @@ const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
       ].join(""),
     ),
     Effect.catchAllCause(() => Effect.succeed("")),
+    // Anybody may ask for the metrics, and the sums read every balance.
+    Effect.cachedWithTTL("10 seconds"),
   ),
 )
 
