@@ -9,6 +9,7 @@ import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { type Act, Actor, AuditLog, CurrentRequest } from "../AuditLog.ts"
 import { AuditLine, cut, Detail } from "../ledger/AuditLine.ts"
+import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
@@ -68,8 +69,8 @@ const makeAppend = (sql: SqlClient.SqlClient) => {
     if (request === undefined) return
     const { fingerprint, key: requestKey } = request
     // A second act under the key fails here, so that its change is rolled back.
-    yield* sql`
-      INSERT INTO act_requests ${sql.insert({ requestKey, action, fingerprint, rowId: subject })}`
+    const expiresAt = line.at + retentionMs
+    yield* sql`INSERT INTO act_requests ${sql.insert({ requestKey, action, fingerprint, rowId: subject, expiresAt })}`
   })
 }
 

@@ -74,7 +74,10 @@ export const make = (options: {
     // dies, and no release is tried.
     expire: Effect.flatMap(Effect.all([Clock.currentTimeMillis, isSteady]), ([now, steady]) =>
       Effect.zipRight(
-        sweep(sql, queries.forgetKeys(now, steady)),
+        Effect.zipRight(
+          sweep(sql, queries.forgetKeys(now, steady)),
+          steady ? sweep(sql, queries.forgetActs(now)) : Effect.void,
+        ),
         sumOf([
           Effect.suspend(() => releaseAgain(unreleased, now, release)),
           endGone,

@@ -6,7 +6,9 @@
  * step changes the schema before it changes rows, and leaves out changes that are already made.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { genesisHash } from "../ledger/LedgerEntry.ts"
 
 /** SQLite always rolls back a step that fails, and cannot test whether a column exists. */
@@ -420,6 +422,10 @@ const costs = Effect.gen(function* () {
       ]),
   })
   yield* addColumn(sql, "costs", "failed BIGINT NOT NULL DEFAULT 0")
+  // The idempotency keys of the administration expire like those of batches.
+  yield* addColumn(sql, "act_requests", "expires_at BIGINT NOT NULL DEFAULT 0")
+  yield* sql`UPDATE act_requests SET expires_at = ${(yield* Clock.currentTimeMillis) + retentionMs}`
+  yield* sql`CREATE INDEX IF NOT EXISTS act_requests_by_expiry ON act_requests (expires_at)`
   for (const table of ["purchases", "vendor_readings", "vendors", "claims"]) {
     yield* sql`DROP TABLE IF EXISTS ${sql.literal(table)}`
   }

@@ -9,6 +9,7 @@ import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../../src/Account.ts"
+import { AuditLog, CurrentRequest } from "../../src/AuditLog.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
@@ -69,6 +70,23 @@ for (const [name, store] of stores) {
 }
 
 for (const [name, store] of sqlStores) {
+  layer(store)(`the idempotency keys of the administration in ${name}`, (it) => {
+    it.effect("the key of an act of the administration is deleted after a day", () =>
+      Effect.gen(function* () {
+        const { append, doneUnder } = yield* AuditLog
+        const act = { action: "account.create", subject: "acme", detail: {} }
+        yield* expire
+        yield* Effect.provideService(append(act), CurrentRequest, { key: "k", fingerprint: "f" })
+        yield* TestClock.adjust(Duration.millis(retentionMs - 1))
+        yield* expire
+        assert.lengthOf(yield* doneUnder("k"), 1)
+        yield* TestClock.adjust(1)
+        yield* expire
+        assert.lengthOf(yield* doneUnder("k"), 0)
+      }),
+    )
+  })
+
   layer(store)(`the table of idempotency keys in ${name}`, (it) => {
     const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
 
