@@ -19,6 +19,7 @@ import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
 import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory } from "../http/handlers.ts"
+import * as OneByOne from "../http/OneByOne.ts"
 import { type Spent, textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
@@ -80,11 +81,11 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     const change = makeChange(ledger)
 
     return handlers
-      .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
+      .handleRaw("accounts", ({ urlParams: { before, limit, search: text } }) =>
         Effect.gen(function* () {
           const found = yield* reading(accounts.search({ text, limit, before }))
           const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
-          return answer({ accounts: rows })
+          return HttpServerResponse.unsafeJson(answer({ accounts: rows }))
         }),
       )
       .handle("createAccount", ({ payload: { credits = creditsOf(0), name } }) =>
@@ -120,11 +121,13 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           return answerDone(done, { account: name, ...fundsOf(balance) })
         }),
       )
-      .handle("statement", ({ path, urlParams }) =>
+      .handleRaw("statement", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
           const entries = yield* reading(recent(id, urlParams))
-          return answer({ account: name, entries: entries.map(entryOf) })
+          return HttpServerResponse.unsafeJson(
+            answer({ account: name, entries: entries.map(entryOf) }),
+          )
         }),
       )
   }),
@@ -261,8 +264,8 @@ const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) =>
 })
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
-  Effect.map(FigureHistory, (history) =>
-    handlers.handleRaw("adminHistory", answerHistory(history, "operator")),
+  Effect.zipWith(FigureHistory, OneByOne.make, (history, oneByOne) =>
+    handlers.handleRaw("adminHistory", answerHistory(history, "operator", oneByOne)),
   ),
 )
 

@@ -21,6 +21,7 @@ import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import { isoTime } from "../time/isoTime.ts"
+import { inTime } from "../StoreTimeout.ts"
 import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
@@ -28,6 +29,7 @@ import * as CacheControl from "./CacheControl.ts"
 import { type Current, currentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
+import * as OneByOne from "./OneByOne.ts"
 import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
 import { errorOf, failure, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
@@ -38,10 +40,10 @@ import { errorOf, failure, reading, refuse, refuseUnavailable } from "./errorAns
  */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(
-    Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory]),
-    ([{ check, preview }, ledger, history]) =>
+    Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory, OneByOne.make]),
+    ([{ check, preview }, ledger, history, oneByOne]) =>
       handlers
-        .handleRaw("history", answerHistory(history, "client"))
+        .handleRaw("history", answerHistory(history, "client", oneByOne))
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const current = yield* currentRequest
@@ -95,15 +97,21 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
 
 /** Answers with the history of a URL. */
 export const answerHistory =
-  (history: FigureHistory.FigureHistory["Type"], reader: FigureHistory.Reader) =>
+  (
+    history: FigureHistory.FigureHistory["Type"],
+    reader: FigureHistory.Reader,
+    oneByOne: OneByOne.OneByOne,
+  ) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
-    reading(history.of(url, limit, reader)).pipe(
+    history.of(url, limit, reader).pipe(
       Effect.map((found): typeof HistoryResponse.Encoded => ({
         success: true,
         data: FigureHistory.documentOf(found),
       })),
       // A schema would take longer to encode a long history than all other steps together.
       Effect.map((answer) => HttpServerResponse.unsafeJson(answer)),
+      oneByOne,
+      reading,
       Effect.catchTag("InvalidUrl", noTarget),
     )
 
@@ -153,7 +161,7 @@ const keyDocument = (key: AccountKey, budget: Spent | null) => ({
 })
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
-  Effect.map(Effect.all([CreditLedger, UsageReport]), ([ledger, report]) =>
+  Effect.map(Effect.all([CreditLedger, UsageReport, OneByOne.make]), ([ledger, report, oneByOne]) =>
     handlers
       .handle("availableCredits", () =>
         Effect.gen(function* () {
@@ -184,6 +192,8 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           }
           return HttpServerResponse.unsafeJson(answer)
         }).pipe(
+          oneByOne,
+          inTime,
           Effect.catchTags({
             StoreTimeout: refuseUnavailable,
             UsageNotCounted: ({ message }) => Effect.succeed(failure(404, message)),

@@ -10,6 +10,7 @@ import * as Audit from "../ledger/Audit.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { auditedBudgets } from "./budgetQueries.ts"
+import { letOthersRun } from "../time/letOthersRun.ts"
 import * as Failure from "./Failure.ts"
 import {
   type Queries,
@@ -18,7 +19,7 @@ import {
   readEntry,
   type TotalsRow,
 } from "./ledgerQueries.ts"
-import { letOthersRun, rowsAfter } from "./paging.ts"
+import { rowsAfter } from "./paging.ts"
 import type { RetryAfterDisconnection } from "./retry.ts"
 
 export const make = (

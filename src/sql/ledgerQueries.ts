@@ -21,6 +21,7 @@ import { AuditedBudgets, makeReadBudgets, selectBudgets } from "./budgetQueries.
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as prepared from "./prepared.ts"
 import { makeUsage, makeUsageProblems } from "./usageQueries.ts"
 
@@ -65,7 +66,7 @@ const EntriesBefore = Schema.Struct({
   limit: Schema.Int,
 })
 
-const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
+const decodeEntry = TypeGuard.decoder(LedgerEntry)
 /** Decodes an entry, or returns the problem as a sentence. */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Stream from "effect/Stream"
-import { setImmediate } from "node:timers/promises"
 import * as Failure from "./Failure.ts"
 
 /** Maximum number of rows that one statement reads or deletes: few, so that others do not wait. */
@@ -25,9 +24,6 @@ export const rowsAfter = <Place, Row>(
       page.length < pageSize ? Option.none() : Option.map(Arr.last(page), placeOf),
     ]),
   )
-
-/** Lets the process do other work: SQLite's statements run on the event loop, and block it. */
-export const letOthersRun = Effect.promise(() => setImmediate())
 
 /** Deletes rows until none is left, with a transaction for each `deleteSome`. */
 export const sweep = (

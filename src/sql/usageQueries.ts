@@ -7,8 +7,8 @@ import { snakeToCamel } from "effect/String"
 import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
 import * as Usage from "../ledger/Usage.ts"
+import { letOthersRun } from "../time/letOthersRun.ts"
 import { isAmong } from "./bulkRows.ts"
-import { letOthersRun } from "./paging.ts"
 import * as prepared from "./prepared.ts"
 
 const Row = Schema.Struct({
@@ -49,14 +49,10 @@ const sums = ["checks", "credits", "known", "invalid_url", "provider_error", "se
   .join(", ")
 
 /**
- * Behind a LIMIT, PostgreSQL reads a table without parallel workers, whose start takes longer than
- * they save.
+ * A LIMIT that leaves nothing out. Behind it, PostgreSQL reads a table without parallel workers,
+ * whose start takes longer than they save, and SQLite reads a slice by the key of the table.
  */
-const withoutWorkers = (sql: SqlClient.SqlClient) =>
-  sql.onDialectOrElse({
-    sqlite: () => sql``,
-    orElse: () => sql`LIMIT ${Number.MAX_SAFE_INTEGER}`,
-  })
+const everything = Number.MAX_SAFE_INTEGER
 
 /** How many rows SQLite adds up in one statement: few, because the process does nothing else. */
 const sliceSize = 4000
@@ -104,18 +100,20 @@ const makeSlice =
   (sql: SqlClient.SqlClient) =>
   (question: Usage.Question, after: string, last: string | undefined) => {
     const { account, by, limit = Number.MAX_SAFE_INTEGER } = question
+    // The plus sign keeps SQLite from the index of the days, which has other accounts too.
+    const byKey = sql.literal(last === undefined && after === "" ? "" : "+")
     const [firstDay, lastDay] = Usage.daysOf(question)
     // A report of all days reads the whole table, which is faster without the index of the days.
     const isBounded = question.since !== undefined || question.until !== undefined
     const conditions = [
-      ...(isBounded ? [sql`day BETWEEN ${firstDay} AND ${lastDay}`] : []),
+      ...(isBounded ? [sql`${byKey}day BETWEEN ${firstDay} AND ${lastDay}`] : []),
       ...(account === undefined ? [] : [sql`account_id = ${account}`]),
       ...(after === "" ? [] : [sql`account_id > ${after}`]),
       ...(last === undefined ? [] : [sql`account_id <= ${last}`]),
     ]
     return sql`
       SELECT ${sql.literal(grouped(by))}, ${sql.literal(sums)}
-      FROM (SELECT * FROM usage WHERE ${sql.and(conditions)} ${withoutWorkers(sql)}) AS usage
+      FROM (SELECT * FROM usage WHERE ${sql.and(conditions)} LIMIT ${everything}) AS usage
       GROUP BY ${sql.literal(groups[by].columns.map((name) => `usage.${name}`).join(", "))}
       ORDER BY ${sql.literal(groups[by].order)} LIMIT ${limit}`.withoutTransform.pipe(
       Effect.flatMap(decodeRows),

@@ -53,7 +53,10 @@ for (const [name, store] of sqlStores) {
         const { totals, usage } = yield* CreditLedger
         assert.isDefined(usage)
         const sums = yield* turnsOf(totals([credits(1), credits(1000), credits(100_000)]))
-        assert.deepStrictEqual(sums.result, { held: credits(accounts), accountsBelow: [1, 1000, accounts] })
+        assert.deepStrictEqual(sums.result, {
+          held: credits(accounts),
+          accountsBelow: [1, 1000, accounts],
+        })
 
         const [six] = [Math.floor(accounts / 7)]
         const top = yield* turnsOf(usage({ by: "account", limit: 3 }))
