@@ -14,6 +14,9 @@ import { steps } from "./migrationSteps.ts"
 /** The number of the newest migration that this program knows. */
 export const newest = Math.max(...steps.map(({ id }) => id))
 
+/** The number of the migration that makes a new database. */
+const first = Math.min(...steps.map(({ id }) => id))
+
 const Applied = Schema.Struct({ newest: Schema.NullOr(Schema.Int) })
 
 /**
@@ -87,9 +90,21 @@ const repeated = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     Effect.retry({ times: 4, schedule: Schedule.exponential("50 millis") }),
   )
 
+const isOlder = (version: number) =>
+  `the database is of an older version (schema ${version}) than this program (schema ${newest})`
+
+/** Fails when no step leads from the database's schema to this program's. 0 is a new database. */
+const refuseTooOld = (version: number) =>
+  version === 0 || version >= first
+    ? Effect.void
+    : new StoreFailure({
+        message: `${isOlder(version)}; run 'authority migrate' of version 1.1.0 on it first`,
+      })
+
 /** Applies the migrations that are due. Returns the former schema version. */
 const migrate = repeated(createTable).pipe(
   Effect.zipRight(applied),
+  Effect.tap(refuseTooOld),
   Effect.zipLeft(repeated(applyDue)),
 )
 
@@ -109,6 +124,7 @@ const isDone = Effect.flatMap(
 // schema, the message names this cause.
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
+    Effect.tap(refuseTooOld),
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
@@ -123,16 +139,19 @@ const explain = (error: unknown) =>
 export const isRunning = MigrationLock.isTaken
 
 /** Fails with StoreFailure when the database's schema is older or newer than this program's. */
-export const required = Effect.flatMap(applied, (version) =>
-  version === newest
-    ? Effect.void
-    : new StoreFailure({
-        message:
-          version < newest
-            ? `the database is of an older version (schema ${version}) than this program (schema ${newest}); update the service, which migrates the database, or run 'authority migrate'`
-            : `the database is of a newer version (schema ${version}) than this program (schema ${newest}); update the program, or restore a backup from before the update`,
-      }),
-).pipe(Effect.mapError(Failure.describe))
+export const required = Effect.tap(applied, refuseTooOld).pipe(
+  Effect.flatMap((version) =>
+    version === newest
+      ? Effect.void
+      : new StoreFailure({
+          message:
+            version < newest
+              ? `${isOlder(version)}; update the service, which migrates the database, or run 'authority migrate'`
+              : `the database is of a newer version (schema ${version}) than this program (schema ${newest}); update the program, or restore a backup from before the update`,
+        }),
+  ),
+  Effect.mapError(Failure.describe),
+)
 
 /**
  * Migrates the database to the newest schema, and returns the former schema version. Fails with

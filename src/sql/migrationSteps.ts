@@ -17,22 +17,40 @@ const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
   return sql.unsafe(`ALTER TABLE ${table} ADD COLUMN ${ifNotExists} ${column}`)
 }
 
-/**
- * Makes SQLite store the rows of a table in the order of the primary key, so that the entries of an
- * account, for example, are together.
- */
-const inOrderOfKey = (sql: SqlClient.SqlClient) =>
-  sql.literal(sql.onDialectOrElse({ sqlite: () => "WITHOUT ROWID", orElse: () => "" }))
-
-const accountsKeysLedger = Effect.gen(function* () {
+/** The tables as 1.1.0 left them, whose databases skip this step. */
+const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
+  // Makes SQLite store the rows of a table in the order of the primary key, so that the entries of
+  // an account, for example, are together.
+  const clustered = sql.literal(
+    sql.onDialectOrElse({ sqlite: () => "WITHOUT ROWID", orElse: () => "" }),
+  )
   yield* sql`
     CREATE TABLE IF NOT EXISTS accounts (
       id TEXT NOT NULL PRIMARY KEY,
       name TEXT NOT NULL UNIQUE,
-      created_at BIGINT NOT NULL
+      created_at BIGINT NOT NULL,
+      suspended_at BIGINT
     )`
+  yield* sql`
+    CREATE TABLE IF NOT EXISTS budgets (
+      id TEXT NOT NULL PRIMARY KEY,
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      credits BIGINT NOT NULL CHECK (credits > 0),
+      period TEXT NOT NULL CHECK (period IN ('day', 'month', 'total')),
+      since BIGINT NOT NULL
+    )`
+  yield* sql`CREATE INDEX IF NOT EXISTS budgets_by_account ON budgets (account_id)`
+  yield* sql`
+    CREATE TABLE IF NOT EXISTS budget_uses (
+      budget_id TEXT NOT NULL REFERENCES budgets (id),
+      start BIGINT NOT NULL,
+      charged BIGINT NOT NULL CHECK (charged >= 0),
+      held BIGINT NOT NULL CHECK (held >= 0),
+      holds BIGINT NOT NULL CHECK (holds >= 0),
+      PRIMARY KEY (budget_id, start)
+    )`
+  // The keys that replace each other share a budget.
   yield* sql`
     CREATE TABLE IF NOT EXISTS api_keys (
       id TEXT NOT NULL PRIMARY KEY,
@@ -44,9 +62,12 @@ const accountsKeysLedger = Effect.gen(function* () {
       expires_at BIGINT,
       lifetime_ms BIGINT,
       revoked_at BIGINT,
-      last_used_at BIGINT
+      last_used_at BIGINT,
+      budget_id TEXT REFERENCES budgets (id),
+      scopes TEXT NOT NULL DEFAULT 'check,read'
     )`
   yield* sql`CREATE INDEX IF NOT EXISTS api_keys_by_account ON api_keys (account_id, created_at)`
+  // `budgets` is the number of budgets, so that a commit without budgets does not look for them.
   yield* sql`
     CREATE TABLE IF NOT EXISTS balances (
       account_id TEXT NOT NULL PRIMARY KEY REFERENCES accounts (id),
@@ -55,33 +76,41 @@ const accountsKeysLedger = Effect.gen(function* () {
       held BIGINT NOT NULL,
       entries BIGINT NOT NULL,
       head TEXT NOT NULL,
+      budgets BIGINT NOT NULL DEFAULT 0,
       CHECK (charged >= 0 AND held >= 0 AND charged + held <= granted)
     ) ${clustered}`
+  // `owner` is the process that opened the hold. Null when no Heartbeat watches the process; the
+  // hold then ends with its lease.
   yield* sql`
     CREATE TABLE IF NOT EXISTS holds (
       request_id TEXT NOT NULL PRIMARY KEY,
       account_id TEXT NOT NULL REFERENCES accounts (id),
       amount BIGINT NOT NULL CHECK (amount > 0),
-      expires_at BIGINT NOT NULL
+      expires_at BIGINT NOT NULL,
+      owner TEXT,
+      api_key_id TEXT,
+      held_at BIGINT
     ) ${clustered}`
+  yield* sql`CREATE INDEX IF NOT EXISTS holds_by_expiry ON holds (expires_at)`
+  // The databases of 1.1.0 have an index on SQLite, and a constraint on PostgreSQL.
+  const unique = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "UNIQUE" })
   yield* sql`
     CREATE TABLE IF NOT EXISTS entries (
       account_id TEXT NOT NULL REFERENCES accounts (id),
       sequence BIGINT NOT NULL,
-      kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge')),
+      kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge', 'correction')),
       amount BIGINT NOT NULL CHECK (amount > 0),
       balance_after BIGINT NOT NULL CHECK (balance_after >= 0),
-      request_id TEXT UNIQUE,
+      request_id TEXT ${sql.literal(unique)},
       urls BIGINT,
       note TEXT,
       at BIGINT NOT NULL,
       hash TEXT NOT NULL,
+      api_key_id TEXT,
+      held_at BIGINT,
       PRIMARY KEY (account_id, sequence)
     ) ${clustered}`
-})
-
-const receipts = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
+  if (unique === "") yield* sql`CREATE UNIQUE INDEX entries_by_request ON entries (request_id)`
   yield* sql`
     CREATE TABLE IF NOT EXISTS receipts (
       account_id TEXT NOT NULL REFERENCES accounts (id),
@@ -93,11 +122,7 @@ const receipts = Effect.gen(function* () {
       PRIMARY KEY (account_id, key)
     )`
   yield* sql`CREATE INDEX IF NOT EXISTS receipts_by_expiry ON receipts (expires_at)`
-  yield* sql`CREATE INDEX IF NOT EXISTS holds_by_expiry ON holds (expires_at)`
-})
-
-const figures = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
+  // `since`: since when the figures are the same. Null: since `fetched_at`.
   yield* sql`
     CREATE TABLE IF NOT EXISTS figures (
       provider TEXT NOT NULL,
@@ -106,60 +131,12 @@ const figures = Effect.gen(function* () {
       page_authority DOUBLE PRECISION NOT NULL,
       spam_score DOUBLE PRECISION,
       fetched_at BIGINT NOT NULL,
+      vendor_index TEXT,
+      of_domain TEXT,
+      since BIGINT,
       PRIMARY KEY (provider, page)
     )`
   yield* sql`CREATE INDEX IF NOT EXISTS figures_by_age ON figures (fetched_at)`
-})
-
-const rankings = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
-  // One table contains the active list, the other table the list that is being imported.
-  for (const table of ["ranks_0", "ranks_1"]) {
-    yield* sql`
-      CREATE TABLE IF NOT EXISTS ${sql.literal(table)} (
-        name TEXT NOT NULL PRIMARY KEY,
-        rank BIGINT NOT NULL
-      ) ${clustered}`
-  }
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS ranking (
-      id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-      list BIGINT CHECK (list IN (0, 1)),
-      importing BIGINT
-    )`
-})
-
-const processes = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS processes (
-      id TEXT NOT NULL PRIMARY KEY,
-      beats BIGINT NOT NULL
-    )`
-  // The process that opened the hold. Null when no Heartbeat watches the process; the hold then
-  // ends with its lease.
-  yield* addColumn(sql, "holds", "owner TEXT")
-})
-
-const origins = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* addColumn(sql, "figures", "vendor_index TEXT")
-  yield* addColumn(sql, "figures", "of_domain TEXT")
-})
-
-const imports = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  // Name of the list in use, and when it was imported.
-  yield* addColumn(sql, "ranking", "name TEXT")
-  yield* addColumn(sql, "ranking", "imported_at BIGINT")
-})
-
-const observations = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
-  // Since when the figures are the same. Null: since `fetched_at`.
-  yield* addColumn(sql, "figures", "since BIGINT")
   yield* sql`
     CREATE TABLE IF NOT EXISTS observations (
       page TEXT NOT NULL,
@@ -192,92 +169,28 @@ const observations = Effect.gen(function* () {
           EXECUTE FUNCTION keep_figures()`,
       ]),
   })
-})
-
-/** Copies the figures that an update replaces. For SQLite and PL/pgSQL. */
-const replaced = (sql: SqlClient.SqlClient) =>
-  sql.literal(`
-    INSERT INTO observations
-    VALUES (
-      OLD.page, OLD.provider, COALESCE(OLD.since, OLD.fetched_at), OLD.fetched_at,
-      OLD.vendor_index, OLD.domain_authority, OLD.page_authority, OLD.spam_score, 0, OLD.fetched_at
-    ) ON CONFLICT DO NOTHING;`)
-
-const budgets = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
+  // One table contains the active list, the other table the list that is being imported.
+  for (const table of ["ranks_0", "ranks_1"]) {
+    yield* sql`
+      CREATE TABLE IF NOT EXISTS ${sql.literal(table)} (
+        name TEXT NOT NULL PRIMARY KEY,
+        rank BIGINT NOT NULL
+      ) ${clustered}`
+  }
+  // The name of the active list, and when it was imported.
   yield* sql`
-    CREATE TABLE IF NOT EXISTS budgets (
+    CREATE TABLE IF NOT EXISTS ranking (
+      id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+      list BIGINT CHECK (list IN (0, 1)),
+      importing BIGINT,
+      name TEXT,
+      imported_at BIGINT
+    )`
+  yield* sql`
+    CREATE TABLE IF NOT EXISTS processes (
       id TEXT NOT NULL PRIMARY KEY,
-      account_id TEXT NOT NULL REFERENCES accounts (id),
-      credits BIGINT NOT NULL CHECK (credits > 0),
-      period TEXT NOT NULL CHECK (period IN ('day', 'month', 'total')),
-      since BIGINT NOT NULL
+      beats BIGINT NOT NULL
     )`
-  yield* sql`CREATE INDEX IF NOT EXISTS budgets_by_account ON budgets (account_id)`
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS budget_uses (
-      budget_id TEXT NOT NULL REFERENCES budgets (id),
-      start BIGINT NOT NULL,
-      charged BIGINT NOT NULL CHECK (charged >= 0),
-      held BIGINT NOT NULL CHECK (held >= 0),
-      holds BIGINT NOT NULL CHECK (holds >= 0),
-      PRIMARY KEY (budget_id, start)
-    )`
-  // The number of budgets of the account, so that a commit without budgets does not look for them.
-  yield* addColumn(sql, "balances", "budgets BIGINT NOT NULL DEFAULT 0")
-  // The keys that replace each other share a budget.
-  yield* addColumn(sql, "api_keys", "budget_id TEXT REFERENCES budgets (id)")
-  yield* addColumn(sql, "holds", "api_key_id TEXT")
-  yield* addColumn(sql, "holds", "held_at BIGINT")
-  yield* sql.onDialectOrElse({
-    sqlite: () => rebuildEntries(sql),
-    orElse: () => sql`
-      ALTER TABLE entries
-        ADD COLUMN IF NOT EXISTS api_key_id TEXT,
-        ADD COLUMN IF NOT EXISTS held_at BIGINT,
-        DROP CONSTRAINT IF EXISTS entries_kind_check,
-        ADD CONSTRAINT entries_kind_check CHECK (kind IN ('grant', 'charge', 'correction'))`,
-  })
-})
-
-/** SQLite cannot change the CHECK of a column, so the rows move to a new table. */
-const rebuildEntries = (sql: SqlClient.SqlClient) =>
-  Effect.gen(function* () {
-    yield* sql`
-      CREATE TABLE IF NOT EXISTS new_entries (
-        account_id TEXT NOT NULL REFERENCES accounts (id),
-        sequence BIGINT NOT NULL,
-        kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge', 'correction')),
-        amount BIGINT NOT NULL CHECK (amount > 0),
-        balance_after BIGINT NOT NULL CHECK (balance_after >= 0),
-        request_id TEXT,
-        urls BIGINT,
-        note TEXT,
-        at BIGINT NOT NULL,
-        hash TEXT NOT NULL,
-        api_key_id TEXT,
-        held_at BIGINT,
-        PRIMARY KEY (account_id, sequence)
-      ) WITHOUT ROWID`
-    yield* sql`
-      INSERT INTO new_entries
-      SELECT account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash,
-        NULL, NULL
-      FROM entries ORDER BY account_id, sequence`
-    yield* sql`DROP TABLE entries`
-    yield* sql`ALTER TABLE new_entries RENAME TO entries`
-    // An index that is made at the end is sorted once, which is many times faster.
-    yield* sql`CREATE UNIQUE INDEX IF NOT EXISTS entries_by_request ON entries (request_id)`
-  })
-
-const scopes = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  yield* addColumn(sql, "api_keys", "scopes TEXT NOT NULL DEFAULT 'check,read'")
-  yield* addColumn(sql, "accounts", "suspended_at BIGINT")
-})
-
-const auditLog = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
   yield* sql`
     CREATE TABLE IF NOT EXISTS audit_log (
       sequence BIGINT NOT NULL PRIMARY KEY,
@@ -308,12 +221,6 @@ const auditLog = Effect.gen(function* () {
       row_id TEXT,
       PRIMARY KEY (request_key, action)
     )`
-  yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
-})
-
-const usage = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
   // `day` counts the days since 1970-01-01. `api_key_id` is empty for requests that name no key.
   yield* sql`
     CREATE TABLE IF NOT EXISTS usage (
@@ -329,11 +236,6 @@ const usage = Effect.gen(function* () {
       PRIMARY KEY (account_id, day, api_key_id)
     ) ${clustered}`
   yield* sql`CREATE INDEX IF NOT EXISTS usage_by_day ON usage (day)`
-})
-
-const purchases = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
   // `day` counts the days since 1970-01-01. `cost` is in millionths of the vendor's currency.
   yield* sql`
     CREATE TABLE IF NOT EXISTS purchase_days (
@@ -365,11 +267,6 @@ const purchases = Effect.gen(function* () {
       name TEXT NOT NULL PRIMARY KEY,
       paused_until BIGINT NOT NULL
     )`
-})
-
-const vendorReadings = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
   // `used` and `cost` are in millionths, unless `used` counts rows. `day` is null on demand.
   yield* sql`
     CREATE TABLE IF NOT EXISTS vendor_readings (
@@ -389,11 +286,6 @@ const vendorReadings = Effect.gen(function* () {
       PRIMARY KEY (provider, at)
     ) ${clustered}`
   yield* sql`CREATE UNIQUE INDEX IF NOT EXISTS vendor_readings_by_day ON vendor_readings (provider, day)`
-})
-
-const claims = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const clustered = inOrderOfKey(sql)
   // The pages whose figures a process is buying.
   yield* sql`
     CREATE TABLE IF NOT EXISTS claims (
@@ -403,7 +295,17 @@ const claims = Effect.gen(function* () {
       expires_at BIGINT NOT NULL,
       PRIMARY KEY (provider, page)
     ) ${clustered}`
+  yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
 })
+
+/** Copies the figures that an update replaces. For SQLite and PL/pgSQL. */
+const replaced = (sql: SqlClient.SqlClient) =>
+  sql.literal(`
+    INSERT INTO observations
+    VALUES (
+      OLD.page, OLD.provider, COALESCE(OLD.since, OLD.fetched_at), OLD.fetched_at,
+      OLD.vendor_index, OLD.domain_authority, OLD.page_authority, OLD.spam_score, 0, OLD.fetched_at
+    ) ON CONFLICT DO NOTHING;`)
 
 const costs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -431,29 +333,8 @@ const costs = Effect.gen(function* () {
   }
 })
 
-const migrations = {
-  "1_accounts_keys_ledger": accountsKeysLedger,
-  "2_receipts": receipts,
-  "3_figures": figures,
-  "4_rankings": rankings,
-  "5_processes": processes,
-  "6_origins": origins,
-  "7_imports": imports,
-  "8_observations": observations,
-  "9_budgets": budgets,
-  "10_scopes": scopes,
-  "11_audit_log": auditLog,
-  "12_usage": usage,
-  "13_purchases": purchases,
-  "15_vendor_readings": vendorReadings,
-  "16_claims": claims,
-  "17_costs": costs,
-}
-
 /** The step of each migration, in the order of their numbers. */
-export const steps = Object.entries<Effect.Effect<unknown, unknown, SqlClient.SqlClient>>(
-  migrations,
-).map(([name, change]) => {
-  const [id = "", ...words] = name.split("_")
-  return { id: Number(id), name: words.join("_"), change }
-})
+export const steps = [
+  { id: 16, name: "tables", change: tables },
+  { id: 17, name: "costs", change: costs },
+]

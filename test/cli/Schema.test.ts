@@ -33,8 +33,19 @@ const execute = (url: string, text: string) =>
     ),
   )
 
-const oldData = (engine: string) =>
-  readFileSync(join(import.meta.dirname, `../upgrade/47bc1c2.${engine}.sql`), "utf8")
+const dump = (name: string) =>
+  readFileSync(join(import.meta.dirname, `../upgrade/${name}.sql`), "utf8")
+
+/** A database of 1.1.0. */
+const oldData = (engine: string) => dump(`8b50055-new.${engine}`)
+
+/** A database of 1.0.0, or what this program sees of it. */
+const tooOldData = {
+  sqlite: dump("47bc1c2.sqlite"),
+  postgres: `${oldData("postgres")}
+DELETE FROM effect_sql_migrations WHERE migration_id > 4;
+`,
+}
 
 const schemaOf = (url: string) =>
   Effect.map(
@@ -81,8 +92,8 @@ describe(`the schema of a ${engine} database`, () => {
                 assert.match(stderr, /^authority: [^\n]+\n$/)
               }),
           )
-        yield* refuses(/older version \(schema 4\) than this program \(schema \d+\)/)
-        assert.strictEqual(yield* schemaOf(url), 4)
+        yield* refuses(/older version \(schema 16\) than this program \(schema \d+\)/)
+        assert.strictEqual(yield* schemaOf(url), 16)
 
         yield* verb(cwd, ["migrate"], settings)
         yield* execute(
@@ -103,12 +114,30 @@ describe(`the schema of a ${engine} database`, () => {
         return JSON.parse(stdout)
       })
       const { from, to } = yield* migrate
-      assert.strictEqual(from, 4)
+      assert.strictEqual(from, 16)
       assert.strictEqual(yield* schemaOf(url), to)
       assert.deepStrictEqual(yield* migrate, { from: to, to })
       const { code, stdout } = yield* verb(cwd, ["credits", "verify"], settings)
       assert.strictEqual(code, 0, stdout)
     }),
+  )
+
+  it.scopedLive(
+    "every verb refuses a schema that is older than 1.1.0's, says how to migrate it, and changes nothing",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, settings, url } = yield* started
+        yield* execute(url, tooOldData[engine])
+        for (const args of [["serve"], ["migrate"], ["account", "list"]]) {
+          const { code, stderr } = yield* verb(cwd, args, settings)
+          assert.strictEqual(code, 1)
+          assert.match(
+            stderr,
+            /^authority: [^\n]+ \(schema 4\) [^\n]+; run 'authority migrate' of version 1\.1\.0 on it first\n$/,
+          )
+        }
+        assert.strictEqual(yield* schemaOf(url), 4)
+      }),
   )
 
   it.scopedLive(

@@ -15,7 +15,10 @@ import { folder, serve, start } from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-const oldData = readFileSync(join(import.meta.dirname, "../upgrade/47bc1c2.postgres.sql"), "utf8")
+const oldData = readFileSync(
+  join(import.meta.dirname, "../upgrade/8b50055-new.postgres.sql"),
+  "utf8",
+)
 
 const startThree = (url: Redacted.Redacted) =>
   Effect.gen(function* () {
@@ -59,11 +62,11 @@ describe("three replicas that start at once", () => {
         )
         const [sql, other] = [yield* client, yield* client]
         yield* sql.unsafe(oldData)
-        // A reader of `figures` makes migration 6 wait, which changes that table.
+        // A reader of `purchase_days` makes migration 17 wait, which changes that table.
         const reader = yield* Effect.fork(
           sql.withTransaction(
             Effect.zipRight(
-              sql`SELECT 1 FROM figures`,
+              sql`SELECT 1 FROM purchase_days`,
               Effect.forever(Effect.zipRight(sql`SELECT 1`, Effect.sleep("500 millis"))),
             ),
           ),
@@ -75,8 +78,8 @@ describe("three replicas that start at once", () => {
         yield* eventually(
           "the migration waits",
           Effect.map(
-            other`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'figures'::regclass
-              AND (SELECT MAX(migration_id) FROM effect_sql_migrations) = 5`,
+            other`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'purchase_days'::regclass
+              AND (SELECT MAX(migration_id) FROM effect_sql_migrations) = 16`,
             (rows) => rows.length > 0,
           ),
         )

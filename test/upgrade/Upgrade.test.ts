@@ -3,8 +3,8 @@
  * API keys work, and stored answers are replayed. Stored answers expire after a day, so the test
  * sets a new expiry time when it loads the database.
  *
- * 47bc1c2 has schema 4. 8b50055 is the last 1.1.0, with schema 16: once with a new database, and
- * once with the database of 47bc1c2, which it migrated.
+ * 8b50055 is the last 1.1.0, with schema 16: once with a new database, and once with a database of
+ * schema 4, from 47bc1c2, which it migrated.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -21,8 +21,6 @@ import { grant } from "../../scripts/support/ledger.ts"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeyId } from "../../src/ApiKey.ts"
 import { AuditLog } from "../../src/AuditLog.ts"
-import { MetricsCache } from "../../src/MetricsCache.ts"
-import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { Costs } from "../../src/providers/Costs.ts"
 import * as SqlCosts from "../../src/providers/SqlCosts.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
@@ -111,19 +109,8 @@ const recordedIn = <A, I>(dump: string, dialect: Dialect, schema: Schema.Schema<
 
 const hourMs = 3_600_000
 
-const cached = {
-  provider: "moz",
-  page: "example.com/",
-  metrics: { domainAuthority: 49.29, pageAuthority: 40 },
-  fetchedAt: 1,
-}
-
-const insertCached = `
-INSERT INTO figures (provider, page, domain_authority, page_authority, fetched_at)
-VALUES ('moz', 'example.com/', 49.29, 40, 1);`
-
 const textOf = (dump: string, dialect: Dialect) =>
-  `${read(`${dump}.${dialect}.sql`)}${dump === "47bc1c2" ? insertCached : ""}
+  `${read(`${dump}.${dialect}.sql`)}
 UPDATE receipts SET expires_at = ${Date.now() + hourMs} WHERE body IS NOT NULL;`
 
 /** Loads the older version's data into a new database. Returns the database's URL and stores. */
@@ -212,7 +199,7 @@ const send = (
 const isOnlyInvalid = ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
   idempotencyKey === "only-invalid"
 
-for (const dump of ["47bc1c2", "8b50055-new", "8b50055-upgraded"]) {
+for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
   for (const dialect of dialects) {
     const { abandoned, answers, apiKeys, balances } = recordedIn(dump, dialect, Recorded)
 
@@ -313,59 +300,6 @@ for (const dump of ["47bc1c2", "8b50055-new", "8b50055-upgraded"]) {
       },
     )
   }
-}
-
-for (const dialect of dialects) {
-  describe(`a ${dialect} database of schema 4`, () => {
-    it.scopedLive("figures that an earlier version cached stay in the cache", () =>
-      Effect.gen(function* () {
-        const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
-        const kept = Effect.flatMap(MetricsCache, (cache) => cache.get("moz", ["example.com/"], 0))
-        assert.deepStrictEqual(
-          yield* Effect.provide(kept, Layer.provide(SqlMetricsCache.layer, stores)),
-          [{ ...cached, index: undefined, of: undefined }],
-        )
-      }),
-    )
-
-    it.scopedLive("figures that an earlier version cached are the first of their history", () =>
-      Effect.gen(function* () {
-        const { stores } = yield* databases[dialect]("47bc1c2", yield* folder)
-        const observed = Effect.gen(function* () {
-          const cache = yield* MetricsCache
-          const bought = (fetchedAt: number, domainAuthority: number) => ({
-            ...cached,
-            metrics: { ...cached.metrics, domainAuthority },
-            fetchedAt,
-            index: undefined,
-            of: undefined,
-          })
-          yield* cache.put([bought(2, 49.29)])
-          yield* cache.put([bought(3, 50)])
-          yield* cache.put([bought(4, 51)])
-          return yield* cache.observations("example.com/", {
-            since: 0,
-            until: Number.MAX_SAFE_INTEGER,
-            limit: 10,
-          })
-        })
-        assert.deepStrictEqual(
-          (yield* Effect.provide(observed, Layer.provide(SqlMetricsCache.layer, stores))).map(
-            ({ fetchedAt, lastFetchedAt, metrics }) => [
-              metrics.domainAuthority,
-              fetchedAt,
-              lastFetchedAt,
-            ],
-          ),
-          [
-            [51, 4, 4],
-            [50, 3, 3],
-            [49.29, 1, 2],
-          ],
-        )
-      }),
-    )
-  })
 }
 
 for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
