@@ -156,28 +156,6 @@ for (const [name, layer] of stores) {
 }
 
 describe.each(databases)("MetricsCache in %s", (_, database) => {
-  it.scoped(
-    "long addresses as version 1.0.0 stored them are found until they are bought anew",
-    () =>
-      Effect.gen(function* () {
-        const cache = yield* MetricsCache
-        const sql = yield* SqlClient.SqlClient
-        const page = `example.com/${"a".repeat(1000)}`
-        yield* cache.put([figures("example.com/", 10)])
-        yield* sql`UPDATE figures SET page = ${page}`
-        assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 10)])
-        yield* cache.put([figures(page, 20)])
-        assert.deepStrictEqual(yield* cache.get("moz", [page], 0), [figures(page, 20)])
-        const observed = yield* cache.observations(page, { since: 0, until: 100, limit: 10 })
-        assert.deepStrictEqual(
-          observed.map(({ fetchedAt }) => fetchedAt),
-          [20, 10],
-        )
-      }).pipe(Effect.provide(Layer.provideMerge(SqlMetricsCache.layer, database))),
-  )
-})
-
-describe.each(databases)("MetricsCache in %s", (_, database) => {
   it.scoped("a vendor's own history, which version 1.1.0 stored, is left out", () =>
     Effect.gen(function* () {
       const cache = yield* MetricsCache

@@ -9,7 +9,7 @@ import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache, type Observation, type Range } from "../MetricsCache.ts"
 import * as BulkRows from "./bulkRows.ts"
 import * as Failure from "./Failure.ts"
-import { pageKey, pageKeys } from "./pageKey.ts"
+import { pageKey } from "./pageKey.ts"
 import * as prepared from "./prepared.ts"
 import { pageSize, sweep } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
@@ -30,12 +30,10 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
-        const pageOf = new Map(pages.flatMap((page) => pageKeys(page).map((key) => [key, page])))
+        const pageOf = new Map(pages.map((page) => [pageKey(page), page]))
         return find({ provider, keys: [...pageOf.keys()], since }).pipe(
           retried,
-          // Of a page that is stored under two keys, the newest figures.
-          Effect.map((rows) => new Map(rows.map((row) => [pageOf.get(row.page) ?? "", row]))),
-          Effect.map((newest) => Array.from(newest, ([page, row]) => fromRow(row, page))),
+          Effect.map((rows) => rows.map((row) => fromRow(row, pageOf.get(row.page) ?? row.page))),
           Failure.orDie,
         )
       }),
@@ -48,7 +46,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
 
       observations: Effect.fn("MetricsCache.observations")((page, range) =>
-        findObservations({ keys: pageKeys(page), ...range }).pipe(
+        findObservations({ key: pageKey(page), ...range }).pipe(
           retried,
           Effect.map((rows) => rows.map(toObservation)),
           Failure.orDie,
@@ -74,18 +72,12 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
       SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
         vendor_index, of_domain
       FROM figures
-      WHERE provider = ${provider} AND page IN ${sql.in(keys)} AND fetched_at > ${since}
-      ORDER BY fetched_at`,
+      WHERE provider = ${provider} AND page IN ${sql.in(keys)} AND fetched_at > ${since}`,
   }),
 
   // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
   // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
-  findObservations: ({
-    keys,
-    limit,
-    since,
-    until,
-  }: Range & { readonly keys: ReadonlyArray<string> }) =>
+  findObservations: ({ key, limit, since, until }: Range & { readonly key: string }) =>
     sql`
       WITH RECURSIVE providers (name) AS (
         SELECT MIN(provider) FROM figures
@@ -97,13 +89,13 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
         vendor_index AS "vendorIndex", domain_authority AS "domainAuthority",
         page_authority AS "pageAuthority", spam_score AS "spamScore"
       FROM providers JOIN figures ON provider = name
-      WHERE page IN ${sql.in(keys)} AND fetched_at > ${since}
+      WHERE page = ${key} AND fetched_at > ${since}
         AND COALESCE(since, fetched_at) <= ${until}
       UNION ALL
       SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
         page_authority, spam_score
       FROM observations
-      WHERE page IN ${sql.in(keys)} AND stored_at > ${since} AND fetched_at <= ${until}
+      WHERE page = ${key} AND stored_at > ${since} AND fetched_at <= ${until}
         AND of_vendor = 0
       ORDER BY "fetchedAt" DESC, provider LIMIT ${limit}`.withoutTransform.pipe(
       Effect.flatMap(decodeObservations),

@@ -10,10 +10,6 @@ export const pageKey = (page: string): string =>
     ? page
     : `${page.slice(0, maxLength - hashLength)} ${createHash("sha256").update(page).digest("base64url")}`
 
-/** Returns the keys under which a page may be stored: version 1.0.0 did not shorten addresses. */
-export const pageKeys = (page: string): ReadonlyArray<string> =>
-  page.length <= maxLength ? [page] : [pageKey(page), page]
-
 /** Maximum length of a key, in characters. */
 const maxLength = 256
 
