@@ -1,15 +1,12 @@
-/** A list and its run: opens the journal, takes over earlier journals, and makes the plan. */
-import { lstatSync } from "node:fs"
+/** A list and its run: opens the journal, and makes the plan. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { type AnyClientError, isClientError } from "../client/ClientError.ts"
-import { judging } from "../client/Targets.ts"
 import { forgetful } from "../run/Journal.ts"
 import type { Plan } from "../run/Plan.ts"
 import { type Connect, type PlanOptions, Run } from "../run/Run.ts"
 import { type CheckJournal, JournalFailed } from "./CheckJournal.ts"
-import { adopt } from "./EarlierBatches.ts"
 
 /** The service refused a request, or did not answer. */
 export class ClientFailed extends Data.TaggedError("ClientFailed")<{
@@ -21,8 +18,6 @@ export interface CheckedList {
   readonly plan: Plan
   /** True when the list was finished, and is bought anew. */
   readonly isAnew: boolean
-  /** How many batches that an earlier version recorded do not fit the list. */
-  readonly misfits: number
   /** Call before the run goes: forgets what the run replaces. */
   readonly begin: Effect.Effect<void, JournalFailed>
   /** Records that every URL has its outcome. */
@@ -36,8 +31,6 @@ interface Options extends Pick<PlanOptions, "onProgress"> {
   ) => Effect.Effect<CheckJournal, JournalFailed, Scope.Scope>
   /** The path of the journal; undefined for a run without one. */
   readonly journal: string | undefined
-  /** Where version 1.0 kept the journal. */
-  readonly earlier: string | undefined
   /** True to buy a finished list anew. */
   readonly isRenewed: boolean
 }
@@ -45,49 +38,25 @@ interface Options extends Pick<PlanOptions, "onProgress"> {
 /** Opens the journal until the scope closes, and plans the run, free of charge. */
 export const open = (
   urls: ReadonlyArray<string>,
-  { connect, earlier, isRenewed, journal: filename, onProgress, openJournal }: Options,
+  { connect, isRenewed, journal: filename, onProgress, openJournal }: Options,
 ): Effect.Effect<CheckedList, JournalFailed | ClientFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const journal = filename === undefined ? undefined : yield* openJournal(filename)
     const isAnew =
       isRenewed && (yield* attempt(async () => (await journal?.finishedAt()) !== undefined))
-    let misfits = 0
-    if (journal !== undefined && !isAnew) {
-      const old = yield* earlierBatches(journal, earlier, openJournal)
-      const judge = judging(connect())
-      misfits = yield* attempt(() => adopt(old, urls, judge, journal))
-    }
     const run = yield* attempt(() => Run.open(journal ?? forgetful, { isAnew }))
     const plan = yield* attempt((signal) => run.plan(urls, connect, { signal, onProgress }))
     return {
       run,
       plan,
       isAnew,
-      misfits,
       begin: attempt(async () => {
         if (isAnew) await journal?.clear()
-        await journal?.forgetEarlier()
       }).pipe(Effect.catchTag("ClientFailed", Effect.die)),
       finish: attempt(async () => journal?.finish()).pipe(
         Effect.catchTag("ClientFailed", Effect.die),
       ),
     }
-  })
-
-// A journal with batches of its own has taken over the other one before, or needs nothing from it.
-const earlierBatches = (
-  journal: CheckJournal,
-  earlier: string | undefined,
-  openJournal: Options["openJournal"],
-) =>
-  Effect.gen(function* () {
-    const own = yield* attempt(() => journal.earlier())
-    if (earlier === undefined || own.length > 0) return own
-    const isNew = (yield* attempt(() => journal.read())).batches.length === 0
-    if (!isNew || lstatSync(earlier, { throwIfNoEntry: false }) === undefined) return own
-    return yield* Effect.scoped(
-      Effect.flatMap(openJournal(earlier), (other) => attempt(() => other.earlier())),
-    )
   })
 
 /** Runs a function of the engine, and sorts its errors. */

@@ -18,7 +18,6 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as CheckedList from "../bulk/CheckedList.ts"
 import * as Client from "../client/PromiseClient.ts"
-import { maxUrls } from "../contract/Limits.ts"
 import * as SqlCheckJournal from "../sql/CheckJournal.ts"
 import * as CheckTally from "../bulk/CheckTally.ts"
 import * as OutcomeFile from "../bulk/OutcomeFile.ts"
@@ -88,7 +87,7 @@ const check = (given: Options) =>
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
     })
-    const journal = yield* journalOf(options, input)
+    const journal = journalOf(options, input)
     yield* refuseOverwriting({ list: input.file, journal, output })
     const resume = howToResume(journal, input)
     const ended = yield* Effect.gen(function* () {
@@ -103,7 +102,6 @@ const check = (given: Options) =>
         connect: connecting(options, reportRetries(progress)),
         openJournal: SqlCheckJournal.open,
         journal,
-        earlier: output === undefined ? undefined : `${output}.journal`,
         isRenewed: options.again,
         onProgress: (done, all) => Effect.runSync(previewed.show(done / all, done, "previewed")),
       })
@@ -185,18 +183,11 @@ export const verb = Verb.make({
 })
 
 /** Finds the place of the journal. A list that cannot be read again has one only with `--journal`. */
-const journalOf = (options: Options, { file }: UrlInput.UrlInput) =>
-  Effect.gen(function* () {
-    const { journal = file === undefined ? undefined : `${file}.journal`, output } = options
-    const earlier = `${output}.journal`
-    if (journal === undefined && output !== undefined && existsSync(earlier)) {
-      return yield* new CheckStopped({
-        message: `${earlier} may have answers that were paid for; add --journal ${earlier} to use them, or delete it`,
-      })
-    }
-    const isReadOnly = options.preview && (options.again || !existsSync(journal ?? ""))
-    return isReadOnly ? undefined : journal
-  })
+const journalOf = (options: Options, { file }: UrlInput.UrlInput) => {
+  const { journal = file === undefined ? undefined : `${file}.journal` } = options
+  const isReadOnly = options.preview && (options.again || !existsSync(journal ?? ""))
+  return isReadOnly ? undefined : journal
+}
 
 /** Fails when two of the files are the same. The journal need not exist yet. */
 const refuseOverwriting = (files: {
@@ -268,13 +259,9 @@ const announce = (
  * Decides what may be spent. Asks on a terminal when something may be charged a second time, or the
  * balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
  */
-const consent = (options: Options, { misfits, plan }: CheckedList.CheckedList) =>
+const consent = (options: Options, { plan }: CheckedList.CheckedList) =>
   Effect.gen(function* () {
     const { availableCredits, doubtful, givenUp, maxCredits, paid } = plan
-    if (misfits > 0) {
-      const what = `${counted(misfits, "batch of the earlier journal does", "batches of the earlier journal do")} not fit the list, so up to ${counted(misfits * maxUrls, "URL")} may be charged a second time`
-      if (!options.yes && (yield* ask(options, what, "Go on? [y/n]")) !== "y") return yield* no
-    }
     let choice: "again" | "leaveOut" = "leaveOut"
     if (doubtful.targets > 0) {
       const answer = options.yes

@@ -11,7 +11,6 @@ import {
 } from "idb"
 import * as v from "valibot"
 import { Batch, Entry, type Journal } from "../run/Journal.ts"
-import { takeOver } from "./EarlierRun.ts"
 import { KeptList, Summary } from "./KeptRun.ts"
 import { TakenOver } from "./ListRun.ts"
 
@@ -51,7 +50,7 @@ interface Stores extends DBSchema {
   readonly owners: { readonly key: string; readonly value: unknown }
   readonly entries: { readonly key: [id: string, first: string]; readonly value: unknown }
   readonly batches: { readonly key: [id: string, key: string]; readonly value: unknown }
-  /** The rows of version 1.0. */
+  /** The rows of version 1.0, which this version only deletes. */
   readonly parcels: { readonly key: [string, number]; readonly value: unknown }
 }
 const names = ["runs", "lists", "owners", "entries", "batches", "parcels"] as const
@@ -75,14 +74,13 @@ export const open = async (name: string, owner: string): Promise<RunStore> => {
       return { summaries, unreadable: all.length - summaries.length }
     },
     load: async (id) => {
-      let found: StoredRun | undefined
-      await write(db, async (transaction) => {
-        const summary = await transaction.objectStore("runs").get(id)
-        const list = await transaction.objectStore("lists").get(id)
-        const read = v.safeParse(v.object({ summary: Summary, list: KeptList }), { summary, list })
-        found = read.success ? read.output : await loadEarlier(transaction, id, summary)
-      })
-      return found
+      const transaction = db.transaction(["runs", "lists"])
+      const [summary, list] = await Promise.all([
+        transaction.objectStore("runs").get(id),
+        transaction.objectStore("lists").get(id),
+      ])
+      const read = v.safeParse(v.object({ summary: Summary, list: KeptList }), { summary, list })
+      return read.success ? read.output : undefined
     },
     journal: (id) => journal(db, owner, id),
     own: async (id) => {
@@ -177,26 +175,4 @@ const partsOf = (id: string) => IDBKeyRange.bound([id], [id, []])
 const putEntries = async (transaction: Writing, id: string, entries: ReadonlyArray<Entry>) => {
   const [first] = entries
   if (first !== undefined) await transaction.objectStore("entries").put(entries, [id, first.url])
-}
-
-/** Reads a run of version 1.0, and stores it as a run of this version. */
-const loadEarlier = async (
-  transaction: Writing,
-  id: string,
-  stored: unknown,
-): Promise<StoredRun | undefined> => {
-  const parcels = await transaction.objectStore("parcels").getAll(partsOf(id))
-  const earlier = takeOver({ summary: stored, parcels })
-  if (earlier === undefined) return undefined
-  const summary = { ...v.parse(Summary, stored), total: earlier.list.items.length }
-  await Promise.all([
-    transaction.objectStore("runs").put(summary, id),
-    transaction.objectStore("lists").put(earlier.list, id),
-    putEntries(transaction, id, earlier.entries),
-    ...earlier.batches.map((batch) =>
-      transaction.objectStore("batches").put(batch, [id, batch.key]),
-    ),
-    transaction.objectStore("parcels").delete(partsOf(id)),
-  ])
-  return { summary, list: earlier.list }
 }

@@ -11,7 +11,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as v from "valibot"
-import { type CheckJournal, EarlierResult, JournalFailed } from "../bulk/CheckJournal.ts"
+import { type CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
 import { refuseLink } from "../bulk/refuseLink.ts"
 import { Batch, Entry } from "../run/Journal.ts"
 import * as Failure from "./Failure.ts"
@@ -65,15 +65,6 @@ export const open = (filename: string): Effect.Effect<CheckJournal, JournalFaile
           ),
         ),
       clear: () => done(Effect.zipRight(sql`DELETE FROM sent`, unfinished)),
-      earlier: () =>
-        promise(
-          Effect.flatMap(
-            sql`SELECT run.id || '-' || number AS key, fingerprint, sent_at, credits_used, results
-              FROM batches, run ORDER BY number`,
-            decodeEarlier,
-          ),
-        ),
-      forgetEarlier: () => done(Effect.zipRight(sql`DELETE FROM batches`, sql`DELETE FROM run`)),
     }
   })
 
@@ -93,19 +84,6 @@ const locked = (filename: string) =>
       only INTEGER PRIMARY KEY CHECK (only = 1),
       at INTEGER NOT NULL
     )`
-    // The tables of version 1.0.
-    yield* sql`CREATE TABLE IF NOT EXISTS run (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      id TEXT NOT NULL,
-      started_at INTEGER NOT NULL
-    )`
-    yield* sql`CREATE TABLE IF NOT EXISTS batches (
-      number INTEGER PRIMARY KEY,
-      fingerprint TEXT NOT NULL,
-      sent_at INTEGER NOT NULL,
-      credits_used INTEGER NOT NULL,
-      results TEXT
-    )`
     return sql
     // The SQLite client dies when it cannot open the file. This turns the defect into a typed
     // error.
@@ -123,18 +101,6 @@ const entriesIn = textsOf(Entry)
 const batchesIn = textsOf(Batch)
 
 const decodeFinished = Schema.decodeUnknown(Schema.Array(Schema.Struct({ at: Schema.Int })))
-
-const decodeEarlier = Schema.decodeUnknown(
-  Schema.Array(
-    Schema.Struct({
-      key: Schema.String,
-      fingerprint: Schema.String,
-      sentAt: Schema.Int,
-      creditsUsed: Schema.Int,
-      results: Schema.NullOr(Schema.parseJson(Schema.Array(EarlierResult))),
-    }),
-  ),
-)
 
 const failure =
   (filename: string) =>

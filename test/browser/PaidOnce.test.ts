@@ -42,34 +42,6 @@ const loseAnswers = async (page: Page, passing: number) => {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** The stored form of version 1.0: one answered parcel, and one that lost its answer. */
-const storeEarlierRun = `new Promise((resolve) => {
-  const request = indexedDB.open("authority-console", 1)
-  request.onupgradeneeded = () => {
-    request.result.createObjectStore("runs")
-    request.result.createObjectStore("parcels")
-  }
-  request.onsuccess = () => {
-    const db = request.result
-    const transaction = db.transaction(["runs", "parcels"], "readwrite")
-    const figures = { domainAuthority: 7, pageAuthority: 8 }
-    transaction.objectStore("runs").put(
-      { id: "old", startedAt: Date.now(), total: 3, checked: 1, failed: 0, creditsUsed: 1, others: ["id"] },
-      "old",
-    )
-    const parcels = transaction.objectStore("parcels")
-    parcels.put(
-      { number: 1, rows: [{ place: 1, url: "a.com", lines: [["1"], ["2"]], figures }] },
-      ["old", 1],
-    )
-    parcels.put(
-      { number: 2, rows: ["b.com", "c.com"].map((url, i) => ({ place: i + 2, url, lines: [["3"]] })) },
-      ["old", 2],
-    )
-    transaction.oncomplete = () => resolve(db.close())
-  }
-})`
-
 describe.skipIf(isMissing)("a list in the console", () => {
   it.scopedLive(
     "a list whose answers were lost for more than a day is not charged again without a choice",
@@ -498,32 +470,6 @@ describe.skipIf(isMissing)("a list in the console", () => {
         yield* act(() => start(page))
         yield* act(() => page.getByText("20 addresses of this list have").waitFor())
         assert.strictEqual((yield* books).charged, 20)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a run that version 1.0 stored is open after the update, and continues",
-    () =>
-      Effect.gen(function* () {
-        const { books, key, url } = yield* service()
-        const { act, page } = yield* visit(url, "/docs/guide/client")
-        yield* act((page) => page.evaluate(storeEarlierRun))
-        yield* act((page) => page.goto(`${url}/console`))
-        yield* act((page) => heading(page, "Stopped: 2 of 4 addresses left to check"))
-        assert.deepStrictEqual(yield* act(shown), ["a.com", "a.com", "b.com", "c.com"])
-        assert.deepStrictEqual(yield* act(tally), ["2", "0", "2", "1"])
-        yield* act((page) => page.getByLabel("API key").fill(key))
-        yield* act((page) => press(page, "Continue"))
-        yield* act((page) => heading(page, "Done: 4 addresses"))
-        assert.strictEqual((yield* books).charged, 2)
-        yield* act((page) => page.getByLabel("Name of the run").fill("Old ones"))
-        yield* act((page) => page.keyboard.press("Tab"))
-        yield* act(() => page.locator(".runs strong").getByText("Old ones").waitFor())
-        yield* act((page) => page.reload())
-        yield* act((page) => press(page, /Old ones 4 addresses · 4 checked/))
-        yield* act((page) => heading(page, "Done: 4 addresses"))
-        yield* act((page) => page.getByRole("button", { name: "Continue" }).waitFor(gone))
       }),
     timeout,
   )

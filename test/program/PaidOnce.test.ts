@@ -158,14 +158,8 @@ describe("a list that is checked more than once", () => {
     Effect.gen(function* () {
       const { cwd, key, list, paid, url } = yield* service()
       list(sites(60))
-      writeFileSync(join(cwd, "a.csv.journal"), "")
       const piped = (...more: ReadonlyArray<string>) =>
         shell(cwd, "cat list.txt | authority", ["check", "-", "--key", key, "--url", url, ...more])
-      const refused = yield* piped("--output", "a.csv")
-      assert.include(
-        refused.stderr,
-        "a.csv.journal may have answers that were paid for; add --jour",
-      )
       const limited = yield* piped("--journal", "j", "--max-credits", "59")
       assert.include(limited.stderr, "the list may cost 60 credits, and --max-credits is 59")
       assert.strictEqual(yield* paid, 0)
@@ -180,107 +174,6 @@ describe("a list that is checked more than once", () => {
         assert.strictEqual(code, 0, stderr)
       }
       assert.strictEqual(yield* paid, 60)
-    }),
-  )
-})
-
-/**
- * Writes the journal of version 1.0, or of the versions after it, which asked for the provenance.
- * Batches may have no answer.
- */
-const earlierJournal = (
-  path: string,
-  batches: ReadonlyArray<{ readonly urls: ReadonlyArray<string>; readonly isAnswered: boolean }>,
-  { provenance = false } = {},
-) => {
-  const journal = new DatabaseSync(path)
-  journal.exec(`CREATE TABLE run (only INTEGER PRIMARY KEY, id TEXT NOT NULL, started_at INTEGER);
-    CREATE TABLE batches (number INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
-      sent_at INTEGER NOT NULL, credits_used INTEGER NOT NULL, results TEXT);
-    CREATE TABLE finished (only INTEGER PRIMARY KEY, at INTEGER NOT NULL)`)
-  journal.prepare("INSERT INTO run VALUES (1, 'old', ?)").run(Date.now())
-  const insert = journal.prepare("INSERT INTO batches VALUES (?, ?, ?, ?, ?)")
-  batches.forEach(({ isAnswered, urls }, i) => {
-    const fingerprint = createHash("sha256").update(JSON.stringify(urls)).digest("base64")
-    const results = JSON.stringify(
-      urls.map((url) => {
-        if (!provenance) return url === "x" ? "INVALID_URL" : [42, 7]
-        return url === "x"
-          ? { reason: "INVALID_URL", cause: "invalid", detail: "it is none." }
-          : { domainAuthority: 42, pageAuthority: 7, provenance: sandbox }
-      }),
-    )
-    const credits = isAnswered ? urls.filter((url) => url !== "x").length : 0
-    insert.run(
-      i,
-      `${fingerprint}${provenance ? " with provenance" : ""}`,
-      Date.now(),
-      credits,
-      isAnswered ? results : null,
-    )
-  })
-  journal.close()
-}
-
-const sandbox = {
-  provider: "sandbox",
-  source: "bought",
-  fetchedAt: "2026-11-24T08:30:00.000Z",
-  ageSeconds: 0,
-  index: null,
-}
-
-describe("the journal of an earlier version", () => {
-  for (const [place, provenance] of [
-    ["list.txt.journal", false],
-    ["out.csv.journal", false],
-    ["out.csv.journal", true],
-  ] as const) {
-    const kind = provenance ? "with provenance, " : ""
-    it.scopedLive(`is taken over from ${place}, ${kind}as far as it fits the list`, () =>
-      Effect.gen(function* () {
-        const { args, cwd, key, list, paid, url } = yield* service()
-        const [one, two, three] = [sites(49), sites(50, 100), sites(20, 200)]
-        const batches = [
-          { urls: ["x", ...one], isAnswered: true },
-          { urls: two, isAnswered: true },
-          { urls: three, isAnswered: false },
-        ]
-        earlierJournal(join(cwd, place), batches, { provenance })
-        // The answer to the last batch was lost: the service charged it.
-        const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
-        yield* Effect.promise(() => client.check(three, { idempotencyKey: "old-2", provenance }))
-        assert.strictEqual(yield* paid, 20)
-        list(["new.example.com", "x", ...one, "HTTP://SITE0.example.com", ...two, ...three])
-        const done = yield* verb(cwd, [...args, "--output", "out.csv"])
-        assert.strictEqual(done.code, 0, done.stderr)
-        assert.include(done.stdout, "121 have figures and 1 has none (1 INVALID_URL); 120 credits")
-        assert.strictEqual(yield* paid, 21)
-        const rows = csv(cwd, "out.csv")
-        assert.lengthOf(rows, 122)
-        assert.strictEqual(rows.filter(([, domain]) => domain === "42").length, 100)
-        const again = yield* verb(cwd, [...args, "--again"])
-        assert.strictEqual(again.code, 0, again.stderr)
-        assert.strictEqual(yield* paid, 21 + 120)
-      }),
-    )
-  }
-
-  it.scopedLive("is not ignored without a yes when it does not fit the list", () =>
-    Effect.gen(function* () {
-      const { args, cwd, list, paid } = yield* service()
-      earlierJournal(join(cwd, "list.txt.journal"), [{ urls: sites(50), isAnswered: true }])
-      list(sites(50).with(7, "other.example.com"))
-      const refused = yield* verb(cwd, args)
-      assert.strictEqual(refused.code, 1)
-      assert.match(
-        refused.stderr,
-        /^authority: 1 batch of the earlier journal does not fit the list, so up to 50 URLs may be charged a second time; add --yes/m,
-      )
-      assert.strictEqual(yield* paid, 0)
-      assert.strictEqual((yield* verb(cwd, [...args, "--yes"])).code, 0)
-      assert.strictEqual((yield* verb(cwd, args)).code, 0)
-      assert.strictEqual(yield* paid, 50)
     }),
   )
 })
