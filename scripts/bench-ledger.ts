@@ -6,7 +6,7 @@
  * speeds. If the computer has other load, only this ratio is meaningful.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
- *       [--stores memory,sqlite,postgres] [--slow-disk]
+ *       [--stores sqlite,postgres] [--slow-disk]
  *
  * With `--slow-disk`, the databases are in /dev/shm if possible, and a preloaded C function makes
  * each fsync 1 ms slower. That needs Linux and a C compiler.
@@ -21,8 +21,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId, Accounts } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
-import * as MemoryAccounts from "../src/memory/Accounts.ts"
-import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, figures, newHold, problemsOf } from "./support/ledger.ts"
 import { ledger } from "./support/newDatabase.ts"
@@ -32,7 +30,7 @@ const { values: options } = parseArgs({
   options: {
     pairs: { type: "string", default: "1000000" },
     concurrency: { type: "string", default: "64" },
-    stores: { type: "string", default: "memory,sqlite,postgres" },
+    stores: { type: "string", default: "sqlite,postgres" },
     "slow-disk": { type: "boolean", default: false },
   },
 })
@@ -100,8 +98,6 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
   }).pipe(Effect.provide(store), Effect.runPromise)
 
 const benches: Record<string, () => Promise<void>> = {
-  memory: () =>
-    run("memory", Layer.merge(MemoryAccounts.layer, MemoryCreditLedger.layer({ lease: "1 hour" }))),
   sqlite: () => run("SQLite", ledger("sqlite")),
   postgres: () => run("PostgreSQL", ledger("postgres")),
 }
@@ -125,7 +121,7 @@ if (options["slow-disk"]) process.exitCode = onSlowDisk()
 else {
   for (const store of options.stores.split(",")) {
     const bench = benches[store]
-    if (bench === undefined) throw new Error(`no store "${store}": memory, sqlite or postgres`)
+    if (bench === undefined) throw new Error(`no store "${store}": sqlite or postgres`)
     await bench()
   }
 }

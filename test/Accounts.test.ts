@@ -9,7 +9,7 @@ import * as TestClock from "effect/TestClock"
 import { AccountExists, AccountId, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
-import { type Ports, sqlStores, stores } from "./support/Stores.ts"
+import { type Ports, stores } from "./support/Stores.ts"
 
 const named = (name: string) => AccountName.make(name)
 
@@ -170,7 +170,7 @@ for (const [name, store] of stores) {
   })
 }
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`Accounts in ${name}, from an earlier version`, (it) => {
     it.effect("an account is found by its id even if another account has that id as its name", () =>
       Effect.gen(function* () {

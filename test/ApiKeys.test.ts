@@ -22,7 +22,6 @@ import {
   hasPostgres,
   type Ports,
   postgresDatabase,
-  sqlStores,
   stores,
   temporaryDatabase,
   untilAnotherWaits,
@@ -385,7 +384,7 @@ for (const [name, store] of stores) {
   })
 }
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`the api_keys table in ${name}`, (it) => {
     it.effect(
       "an API key whose row in the table api_keys is unreadable is reported, authenticates nobody, and can be revoked",

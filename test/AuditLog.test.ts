@@ -12,7 +12,7 @@ import { ApiKeyId } from "../src/ApiKey.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
 import { Actor, AuditLog, refused } from "../src/AuditLog.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
-import { lastingStores, type Ports, sqlStores } from "./support/Stores.ts"
+import { lastingStores, type Ports, stores } from "./support/Stores.ts"
 
 const as = (actor: string) => Effect.provideService(Actor, actor)
 
@@ -272,9 +272,9 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     )
   })
 
-for (const [name, store] of sqlStores) suite(name, store)
+for (const [name, store] of stores) suite(name, store)
 
-for (const [name, newStore] of lastingStores.filter(([name]) => name !== "memory")) {
+for (const [name, newStore] of lastingStores) {
   it.scopedLive(
     `the acts of two processes on one database in ${name} are numbered without gaps`,
     () =>

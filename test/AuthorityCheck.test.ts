@@ -20,7 +20,7 @@ import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
 import type { Hold } from "../src/ledger/Hold.ts"
 import { Credits } from "../src/ledger/Credits.ts"
-import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
+import * as memory from "./support/memory.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { MetricsProvider, ProviderError } from "../src/MetricsProvider.ts"
 import type { Report } from "../src/Report.ts"
@@ -43,13 +43,15 @@ interface World {
   readonly ledger?: Layer.Layer<CreditLedger>
 }
 
-const memoryLedger = MemoryCreditLedger.layer({ lease: leaseMs })
+const memoryLedger = memory.ledgerAlone({ lease: leaseMs })
 
 /** Runs a test with a ledger in which the account has `credits`. */
 const within =
   ({ credits = 1000, ledger = memoryLedger, price = 1, provider = make(succeeding) }: World) =>
   <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>
-    Effect.flatMap(CreditLedger, ({ grant }) => grant(account, Credits.make(credits), null)).pipe(
+    Effect.flatMap(CreditLedger, ({ grant }) =>
+      credits === 0 ? Effect.void : grant(account, Credits.make(credits), null),
+    ).pipe(
       Effect.zipRight(test),
       Effect.provide(AuthorityCheck.layer({ price: Credits.make(price) })),
       Effect.provide(Layer.merge(ledger, provider.layer)),
@@ -464,7 +466,7 @@ describe("a request that ends early", () => {
       const error = yield* Fiber.join(fiber)
       assert.strictEqual(error._tag, "HoldExpired")
       assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-    }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
+    }).pipe(within({ provider, ledger: memory.ledgerAlone({ lease: 0 }) }))
   })
 
   it.effect("the hold of a request is released when the charge fails", () => {

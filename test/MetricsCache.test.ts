@@ -5,7 +5,6 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
 import * as Postgres from "../src/sql/Postgres.ts"
@@ -17,12 +16,9 @@ import {
   untilAnotherWaits,
 } from "./support/Stores.ts"
 
-const stores: ReadonlyArray<readonly [string, Layer.Layer<MetricsCache, unknown>]> = [
-  ["memory", MemoryMetricsCache.layer],
-  ...databases.map(
-    ([name, database]) => [name, SqlMetricsCache.layer.pipe(Layer.provide(database))] as const,
-  ),
-]
+const stores = databases.map(
+  ([name, database]) => [name, SqlMetricsCache.layer.pipe(Layer.provide(database))] as const,
+)
 
 const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => ({
   provider,

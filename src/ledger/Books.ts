@@ -1,7 +1,7 @@
 /**
  * The books of some accounts: balances, open holds and idempotency keys, and a record of changes.
- * The memory store keeps one `Books` for its whole life. The SQL store makes one for each
- * transaction: it fills the `Books` with the locked rows and writes the changes back.
+ * The store makes one for each transaction: it fills the `Books` with the locked rows and writes the
+ * changes back.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"

@@ -1,6 +1,6 @@
 /**
- * The budgets of some API keys and their use, with the rules that change the use. The memory store
- * keeps one `Budgets` for its whole life. The SQL store makes one for each transaction.
+ * The budgets of some API keys and their use, with the rules that change the use. The store
+ * makes one `Budgets` for each transaction.
  */
 import type { ApiKeyId } from "../ApiKey.ts"
 import * as Budget from "./Budget.ts"
@@ -36,23 +36,6 @@ export class Budgets {
   constructor(budgets: Iterable<readonly [ApiKeyId, InForce]> = [], uses: Iterable<UseIn> = []) {
     this.byKey = new Map(budgets)
     this.uses = new Map(Array.from(uses, (use) => [placeOf(use.id, use.start), use]))
-  }
-
-  /** The budget of a key; undefined when it has none. */
-  of(key: ApiKeyId): InForce | undefined {
-    return this.byKey.get(key)
-  }
-
-  /** All uses of a budget. */
-  usesOf(id: Budget.BudgetId): ReadonlyArray<UseIn> {
-    return [...this.uses.values()].filter((use) => use.id === id)
-  }
-
-  /** The key, and the keys that share its budget. */
-  sharing(key: ApiKeyId): ReadonlyArray<ApiKeyId> {
-    const id = this.byKey.get(key)?.id
-    const others = Array.from(this.byKey).flatMap(([one, budget]) => (budget.id === id ? one : []))
-    return others.length === 0 ? [key] : others
   }
 
   /** The use of a key's budget at a time; undefined when the key has no budget. */
@@ -112,18 +95,6 @@ export class Budgets {
   /** Counts a charge without a hold. */
   charge(apiKeyId: ApiKeyId, heldAt: number, charge: number) {
     this.count(apiKeyId, heldAt, (use) => ({ ...use, charged: creditsOf(use.charged + charge) }))
-  }
-
-  /** Gives a key a budget, or takes its budget away. */
-  put(key: ApiKeyId, budget: InForce | undefined) {
-    if (budget === undefined) this.byKey.delete(key)
-    else this.byKey.set(key, budget)
-  }
-
-  /** Replaces the use of a budget in all periods. */
-  putUses(id: Budget.BudgetId, uses: Iterable<UseIn>) {
-    for (const [place, use] of this.uses) if (use.id === id) this.uses.delete(place)
-    for (const use of uses) this.uses.set(placeOf(id, use.start), use)
   }
 
   private useAt({ id, period }: InForce, at: number): Budget.Use {

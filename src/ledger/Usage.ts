@@ -90,26 +90,6 @@ export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
   },
 })
 
-/** Answers a question from the usage of single days, as the SQL store does. */
-export const sumsOf = (all: Iterable<DailyUsage>, question: Question): ReadonlyArray<Row> => {
-  const { account, by } = question
-  const [first, last] = daysOf(question)
-  const rows = Arr.fromIterable(all).flatMap((usage): ReadonlyArray<Row> => {
-    const { accountId, day, apiKeyId } = usage
-    return day < first || last < day || (account !== undefined && accountId !== account)
-      ? []
-      : [
-          {
-            ...usage,
-            accountId: by === "day" ? null : accountId,
-            apiKeyId: by === "key" ? apiKeyId : null,
-            day: by === "day" ? day : null,
-          },
-        ]
-  })
-  return merge(rows, question)
-}
-
 /** Adds up the rows of one day, key or account. Orders the sums, and keeps the first of them. */
 export const merge = (
   rows: ReadonlyArray<Row>,

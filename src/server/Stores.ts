@@ -1,7 +1,7 @@
 /**
  * The stores of the service: in the database that the settings name, one by one and all together,
- * and in memory. An adapter is imported when its layer is built, so `--help` loads none, and a
- * program with SQLite does not load the PostgreSQL adapter.
+ * and in a database in memory. An adapter is imported when its layer is built, so `--help` loads
+ * none, and a program with SQLite does not load the PostgreSQL adapter.
  */
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
@@ -38,29 +38,10 @@ export const imported = <A, E, R>(
 ): Layer.Layer<A, E, R> =>
   Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
 
-/** Makes the layer of a ledger, whose holds last as long as the settings say. */
-const importedLedger = <R>(
-  load: () => Promise<{
-    readonly layer: (options: {
-      readonly lease: Duration.Duration
-    }) => Layer.Layer<CreditLedger, never, R>
-  }>,
-) =>
-  Effect.map(Effect.all([Settings.Settings, Effect.promise(load)]), ([settings, { layer }]) =>
-    layer({ lease: lease(settings) }),
-  ).pipe(Layer.unwrapEffect)
-
-/** Stores in memory, for tests. Their content is lost when the process ends. */
-export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
-  Layer.provideMerge(
-    imported(() => import("../memory/ApiKeys.ts")),
-    imported(() => import("../memory/Accounts.ts")),
-  ),
-  imported(() => import("../memory/Costs.ts")),
-  importedLedger(() => import("../memory/CreditLedger.ts")),
-  imported(() => import("../memory/Health.ts")),
-  imported(() => import("../memory/MetricsCache.ts")),
-).pipe(Layer.provideMerge(imported(() => import("../memory/AuditLog.ts"))))
+const creditLedger = Effect.map(
+  Effect.all([Settings.Settings, Effect.promise(() => import("../sql/CreditLedger.ts"))]),
+  ([settings, { layer }]) => layer({ lease: lease(settings) }),
+).pipe(Layer.unwrapEffect)
 
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
@@ -68,7 +49,6 @@ const auditLog = imported(() => import("../sql/AuditLog.ts"))
 const costs = imported(() => import("../providers/SqlCosts.ts"))
 const health = imported(() => import("../sql/Health.ts"))
 const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
-const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
 
 /**
  * The rankings in an open database. `authority dataset import` writes the rankings, and the
@@ -183,12 +163,7 @@ export const inDatabase = {
   metricsCache: Layer.provide(metricsCache, database),
 }
 
-/**
- * All stores of a service in the database that the settings name, and the database.
- *
- * @internal
- */
-export const allInDatabase = Layer.mergeAll(
+const all = Layer.mergeAll(
   inDatabase.accounts,
   inDatabase.apiKeys,
   inDatabase.auditLog,
@@ -196,7 +171,27 @@ export const allInDatabase = Layer.mergeAll(
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
-  database,
+)
+
+/**
+ * All stores of a service in the database that the settings name, and the database.
+ *
+ * @internal
+ */
+export const allInDatabase = Layer.merge(all, database)
+
+/** Stores in a database in memory, for tests. Its content is lost when the layer closes. */
+export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.fresh(all).pipe(
+  Layer.provide(
+    Layer.effect(
+      Settings.Settings,
+      Effect.map(Settings.Settings, (settings) => ({
+        ...settings,
+        databaseUrl: Redacted.make("sqlite::memory:"),
+      })),
+    ),
+  ),
+  Layer.orDie,
 )
 
 const ofVerbs = Layer.mergeAll(

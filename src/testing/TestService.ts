@@ -1,4 +1,4 @@
-/** The service for tests: on a free port, with a fake provider and stores in memory. */
+/** The service for tests: on a free port, with a fake provider and a database in memory. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as memory from "../support/memory.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import { examineContrast, isMissing, keyboardOf, visit } from "../support/Browser.ts"
 import {
@@ -74,7 +74,7 @@ const pastFigures = Layer.effect(
       (figures) => cache.put([figures]),
     ),
   ),
-).pipe(Layer.provide(MemoryMetricsCache.layer))
+).pipe(Layer.provide(memory.metricsCache))
 
 const everythingInIndexedDb = `(async () => {
   const done = (request) =>

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
 import { AccountName } from "../../src/Account.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { Costs } from "../../src/providers/Costs.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
@@ -17,7 +17,7 @@ import { batchPath, start } from "../support/TestServer.ts"
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
 /** Three calls: one was answered, one failed, and one is without an answer. */
-const bought = Layer.tap(MemoryCosts.layer, (context) =>
+const bought = Layer.tap(memory.costs, (context) =>
   Context.get(context, Costs).add([
     {
       provider: "moz",

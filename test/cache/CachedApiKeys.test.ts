@@ -11,8 +11,7 @@ import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys, InvalidApiKey } from "../../src/ApiKeys.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import { Deadline } from "../../src/Deadline.ts"
-import * as MemoryAccounts from "../../src/memory/Accounts.ts"
-import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import * as memory from "../support/memory.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { settable } from "../support/SettableClock.ts"
 
@@ -22,7 +21,7 @@ import { settable } from "../support/SettableClock.ts"
  */
 const processes = (before: Effect.Effect<void> = Effect.void) =>
   Effect.gen(function* () {
-    const stores = yield* Layer.build(Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer))
+    const stores = yield* Layer.build(Layer.provideMerge(memory.apiKeys, memory.accounts))
     const remote = Context.get(stores, ApiKeys)
     const accounts = Context.get(stores, Accounts)
     const { id: account } = yield* Effect.orDie(accounts.create(AccountName.make("acme")))

@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figures, hold } from "../../scripts/support/ledger.ts"
-import { sqlStores } from "../support/Stores.ts"
+import { stores } from "../support/Stores.ts"
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`tampered books in ${name}`, (it) => {
     it.effect(
       "if the balance of one account was tampered with, only this account's holds fail, not the holds of other accounts in the same commit",

@@ -6,7 +6,7 @@ import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
 import { Costs, nothing } from "../../src/providers/Costs.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
@@ -243,7 +243,7 @@ describe("the administration", () => {
     () =>
       Effect.gen(function* () {
         const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000, unanswered: 1 }
-        const costs = Layer.tap(MemoryCosts.layer, (context) =>
+        const costs = Layer.tap(memory.costs, (context) =>
           Context.get(context, Costs).add([{ ...cost, provider: "moz", day: 20_000 }]),
         )
         const { ask, check } = yield* start({ costs })

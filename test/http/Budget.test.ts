@@ -7,7 +7,7 @@ import { previewPath } from "../../src/contract/Wire.ts"
 import type { Period } from "../../src/ledger/Budget.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { newHold } from "../../scripts/support/ledger.ts"
-import { type Ports, sqlStores } from "../support/Stores.ts"
+import { type Ports, stores } from "../support/Stores.ts"
 import { batch, start } from "../support/TestServer.ts"
 
 const withBudgetIn = (stores: Layer.Layer<Ports>, credits: number, period: Period) =>
@@ -23,7 +23,7 @@ const limitsOf = ({ headers }: { readonly headers: Readonly<Record<string, unkno
   headers["retry-after"],
 ]
 
-describe.each(sqlStores)("a request of a key with a budget on %s", (_, layer) => {
+describe.each(stores)("a request of a key with a budget on %s", (_, layer) => {
   const stores = Layer.orDie(layer)
   const withBudget = (credits: number, period: Period) => withBudgetIn(stores, credits, period)
 

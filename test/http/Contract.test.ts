@@ -11,7 +11,7 @@ import * as ApiKey from "../../src/ApiKey.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as memory from "../support/memory.ts"
 import { checked, figures, make, succeeding } from "../support/ScriptedProvider.ts"
 import {
   batch,
@@ -755,7 +755,7 @@ describe("status 500", () => {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
       const { books, charges, check, ledger } = yield* start({
-        ledger: MemoryCreditLedger.layer({ lease: 0 }),
+        ledger: memory.creditLedger({ lease: 0 }),
         provider: provider.layer,
       })
       const pending = yield* Effect.forkScoped(check(["example.com"]))

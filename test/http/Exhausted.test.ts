@@ -4,8 +4,7 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
@@ -18,7 +17,7 @@ const bought = ({ layer }: { readonly layer: Layer.Layer<Vendor> }) =>
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+  }).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 
 describe("a chain of two vendors", () => {
   it.scopedLive("an exhausted vendor fails no URL, and is asked again when its period ends", () =>

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { vendor } from "../../src/providers/Vendor.ts"
@@ -89,7 +89,7 @@ for (const [name, database] of ofRun(databases)) {
           history: Duration.days(730),
           capacity: 100,
         },
-      }).pipe(Layer.provide([cache, MemoryCosts.layer]))
+      }).pipe(Layer.provide([cache, memory.costs]))
       const server = yield* start({
         stores,
         provider,

@@ -7,8 +7,8 @@ import * as Redacted from "effect/Redacted"
 import { AccountName } from "../../src/Account.ts"
 import { Health } from "../../src/Health.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as memory from "../support/memory.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
@@ -23,7 +23,7 @@ const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+  }).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 
 const tell = (health: Health["Type"]["stores"]) =>
   Effect.gen(function* () {
@@ -49,7 +49,7 @@ describe("/health/ready", () => {
             status: "ready",
             parts: {
               server: "listening",
-              database: "memory",
+              database: `SQLite, schema ${Migrations.newest}`,
               writes: "working",
               migrations: "done",
               circuits: {},

@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics, type Observation } from "../../src/client/PromiseClient.ts"
 import { adminPaths, historyPath } from "../../src/contract/Wire.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as memory from "../support/memory.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import { start } from "../support/TestServer.ts"
 
@@ -18,7 +18,7 @@ const running = (...all: ReadonlyArray<Figures>) =>
     const figures = Layer.effect(
       MetricsCache,
       Effect.tap(MetricsCache, (cache) => Effect.forEach(all, (one) => cache.put([one]))),
-    ).pipe(Layer.provide(MemoryMetricsCache.layer))
+    ).pipe(Layer.provide(memory.metricsCache))
     const server = yield* start({ figures, adminToken })
     const ask = (query: string, key = server.key) =>
       Effect.map(
@@ -196,7 +196,7 @@ describe("the history", () => {
 
   it.scopedLive("a request gets 503 at its deadline while the figures cannot be read", () =>
     Effect.gen(function* () {
-      const figures = Layer.map(MemoryMetricsCache.layer, (context) =>
+      const figures = Layer.map(memory.metricsCache, (context) =>
         Context.add(context, MetricsCache, {
           ...Context.get(context, MetricsCache),
           observations: () => Effect.never,

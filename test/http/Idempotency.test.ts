@@ -13,7 +13,7 @@ import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryHealth from "../../src/memory/Health.ts"
+import * as memory from "../support/memory.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
@@ -355,7 +355,7 @@ const serveOn = (stores: Context.Context<Ports>) =>
           UsageReport.layer,
         ]),
         Layer.provide(provider),
-        Layer.provide(MemoryHealth.layer),
+        Layer.provide(memory.health),
         Layer.provide(Layer.succeedContext(stores)),
       ),
     )

@@ -6,8 +6,7 @@ import * as Redacted from "effect/Redacted"
 import { AuthorityMetrics, type Preview } from "../../src/client/PromiseClient.ts"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { previewPath } from "../../src/contract/Wire.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, type Options, start } from "../support/TestServer.ts"
@@ -17,7 +16,7 @@ const cached = (vendor: ReturnType<typeof make>["vendor"]) =>
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+  }).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 
 /** A server whose provider has a cache, and a function that previews URLs on it. */
 const running = (options: Options = {}) =>

@@ -5,8 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { checkedFrom, providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
@@ -32,7 +31,7 @@ const cached = (lookup: Lookup) => {
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+  }).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 }
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })

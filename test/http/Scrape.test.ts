@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { creditsOf } from "../../src/ledger/Credits.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as memory from "../support/memory.ts"
 import * as Prometheus from "../../src/telemetry/Prometheus.ts"
 import * as Fake from "../../src/providers/Fake.ts"
 
@@ -17,7 +17,7 @@ it.scoped("the sums of /metrics are read once in ten seconds", () =>
         ...ledger,
         totals: () => Effect.sync(() => ({ held: creditsOf(++reads), accountsBelow: [] })),
       })),
-    ).pipe(Layer.provide(MemoryCreditLedger.layer({ lease: "1 minute" })))
+    ).pipe(Layer.provide(memory.creditLedger({ lease: "1 minute" })))
     const scrape = yield* Prometheus.make.pipe(Effect.provide([ledger, Fake.make().layer]))
     assert.include(yield* scrape, "authority_credits_held 1\n")
     yield* TestClock.adjust("9 seconds")

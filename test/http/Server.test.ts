@@ -16,7 +16,7 @@ import { CreditLedger } from "../../src/CreditLedger.ts"
 import { CannotListen, Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryHealth from "../../src/memory/Health.ts"
+import * as memory from "../support/memory.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile } from "../support/Stores.ts"
@@ -52,7 +52,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
         figureHistory(),
         UsageReport.layer,
       ]),
-      Layer.provide([MemoryHealth.layer, provider.layer]),
+      Layer.provide([memory.health, provider.layer]),
       Layer.provideMerge(sqliteFile(filename)),
       Layer.buildWithScope(scope),
     )

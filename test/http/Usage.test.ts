@@ -7,13 +7,11 @@ import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { usagePath } from "../../src/contract/Wire.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { checked, make } from "../support/ScriptedProvider.ts"
-import { sqlStores } from "../support/Stores.ts"
+import { stores } from "../support/Stores.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 /** Remembers figures, and fails for the hosts `failing.*`. */
@@ -30,7 +28,7 @@ const remembering = Composed.decorated(
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
   },
-).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 
 const start = (options: TestServer.Options = {}) =>
   Effect.map(TestServer.start({ provider: remembering, ...options }), (server) => ({
@@ -48,7 +46,7 @@ const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOStri
 const failed = { INVALID_URL: 0, PROVIDER_ERROR: 0, SERVER_ERROR: 0 }
 
 describe("the usage", () => {
-  it.scopedLive.each(sqlStores)(
+  it.scopedLive.each(stores)(
     "the usage counts checks, credits, known and bought figures and failures, by day and by key, on %s",
     ([, layer]) =>
       Effect.gen(function* () {
@@ -135,7 +133,7 @@ describe("the usage", () => {
           assert.isDefined(usage)
           return CreditLedger.of(ledger)
         }),
-      ).pipe(Layer.provide(MemoryCreditLedger.layer({ lease: "1 minute" })))
+      ).pipe(Layer.provide(memory.creditLedger({ lease: "1 minute" })))
       const { ask, check } = yield* start({ ledger })
       yield* check(["a.example.com"])
       assert.deepStrictEqual(yield* ask(), {

@@ -18,7 +18,7 @@ import {
   problemsOf,
   statement,
 } from "../../scripts/support/ledger.ts"
-import { type Ports, sqlStores } from "../support/Stores.ts"
+import { type Ports, stores } from "../support/Stores.ts"
 
 /** An account with four entries (grant 100, charge 30, charge 20, grant 5) and an open hold of 10. */
 const books = Effect.gen(function* () {
@@ -359,4 +359,4 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     )
   })
 
-for (const [name, store] of sqlStores) suite(name, store)
+for (const [name, store] of stores) suite(name, store)

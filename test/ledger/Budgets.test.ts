@@ -28,7 +28,7 @@ import {
   statement,
 } from "../../scripts/support/ledger.ts"
 import { forAll } from "../support/properties.ts"
-import { lease, type Ports, sqlStores, stores } from "../support/Stores.ts"
+import { lease, type Ports, stores } from "../support/Stores.ts"
 
 interface Key {
   readonly account: AccountId
@@ -400,7 +400,7 @@ const tamperings = [
   ["UPDATE entries SET api_key_id = NULL WHERE account_id = $account", /entry 2 was changed/],
 ] as const
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`budgets in ${name}`, (it) => {
     describe("the audit", () => {
       for (const [change, problem] of tamperings) {

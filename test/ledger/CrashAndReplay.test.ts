@@ -308,8 +308,6 @@ const newProcess = Effect.gen(function* () {
 })
 
 for (const [name, store] of lastingStores) {
-  // The ledger in memory outlives the simulated crash, and so does its watch of the clock.
-  const isRebuilt = name !== "memory"
   layer(Layer.scoped(Store, store))(`crashes and replays in ${name}`, (it) => {
     it.effect.prop(
       "the ledger agrees with a simple model through any sequence of crashes and replays",
@@ -332,7 +330,7 @@ for (const [name, store] of lastingStores) {
               yield* crash
               process = yield* newProcess
               model.inHand = []
-              if (isRebuilt) model.steadySince = undefined
+              model.steadySince = undefined
             } else {
               yield* inProcess(run(model, id, step))
             }
@@ -340,7 +338,7 @@ for (const [name, store] of lastingStores) {
           }
           yield* crash
           process = yield* newProcess
-          if (isRebuilt) model.steadySince = undefined
+          model.steadySince = undefined
           yield* inProcess(atTheEnd(model, id))
           yield* crash
         }),

@@ -28,7 +28,7 @@ import {
   settle,
 } from "../../scripts/support/ledger.ts"
 import { settable } from "../support/SettableClock.ts"
-import { lease, sqlStores, stores } from "../support/Stores.ts"
+import { lease, stores } from "../support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
@@ -69,7 +69,7 @@ for (const [name, store] of stores) {
   })
 }
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`the idempotency keys of the administration in ${name}`, (it) => {
     it.effect("the key of an act of the administration is deleted after a day", () =>
       Effect.gen(function* () {

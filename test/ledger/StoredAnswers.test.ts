@@ -7,7 +7,7 @@ import { chargeAtOnce, credits, newHold } from "../../scripts/support/ledger.ts"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import * as StoredAnswers from "../../src/sql/StoredAnswers.ts"
 import * as StoredAnswer from "../../src/StoredAnswer.ts"
-import { sqlStores } from "../support/Stores.ts"
+import { stores } from "../support/Stores.ts"
 
 const checked = Outcome.Checked({ metrics: { domainAuthority: 91, pageAuthority: 74 } })
 const failed = providerFailed("unknown")
@@ -20,7 +20,7 @@ const answered = (account: Parameters<typeof newHold>[0], key: string, cost: num
   return Effect.as(chargeAtOnce(hold, cost, answer), hold.requestId)
 }
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`stored answers in ${name}`, (it) => {
     it.effect("a stored answer that cannot be read or does not fit its charge is named", () =>
       Effect.gen(function* () {

@@ -3,8 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { project } from "../support/BulkCheck.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
@@ -16,7 +15,7 @@ const cached = (vendor: ReturnType<typeof make>["vendor"]) =>
     timeout: "1 second",
     concurrency: 1,
     cache: { ttl: Duration.hours(1), capacity: 100 },
-  }).pipe(Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]))
+  }).pipe(Layer.provide([memory.metricsCache, memory.costs]))
 
 const service = Effect.gen(function* () {
   const server = yield* start({ price: 2 })

@@ -11,7 +11,7 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as memory from "../support/memory.ts"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
 import { allAsked, MetricsProvider, nothingKnown } from "../../src/MetricsProvider.ts"
@@ -19,7 +19,6 @@ import * as Cached from "../../src/providers/Cached.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { Vendor } from "../../src/providers/Vendor.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { targets } from "../support/lookup.ts"
 import { settable } from "../support/SettableClock.ts"
 
@@ -138,7 +137,7 @@ const over = <A, E, R>(
   const logged: Array<string> = []
   const logger = Logger.make(({ message }) => void logged.push(String(message)))
   return body(logged).pipe(
-    Effect.provide(MemoryMetricsCache.layer),
+    Effect.provide(memory.metricsCache),
     Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
   )
 }
@@ -519,7 +518,7 @@ describe("a lookup that misses a target in the store just before a call fetches 
           concurrency: 1,
           cache: { ttl: Duration.days(1), capacity: 100 },
         }).pipe(
-          Layer.provide(MemoryCosts.layer),
+          Layer.provide(memory.costs),
           Layer.build,
           Effect.map((context) => Context.get(context, MetricsProvider)),
           withStore(({ get }) => ({

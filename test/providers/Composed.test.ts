@@ -16,9 +16,7 @@ import * as Balance from "../../src/ledger/Balance.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Deadline } from "../../src/Deadline.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
-import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import { Vendor } from "../../src/providers/Vendor.ts"
@@ -42,8 +40,8 @@ const bought = (vendor: Vendor["Type"]) =>
 const serviceOver = (...vendors: Arr.NonEmptyArray<Vendor["Type"]>) =>
   AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
     Layer.provide(Composed.chain(Arr.map(vendors, (vendor) => bought(vendor)))),
-    Layer.provideMerge(MemoryCreditLedger.layer({ lease: "1 minute" })),
-    Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]),
+    Layer.provideMerge(memory.ledgerAlone({ lease: "1 minute" })),
+    Layer.provide([memory.metricsCache, memory.costs]),
   )
 
 const accounts = ["a", "b", "c"].map((id) => AccountId.make(id))
@@ -163,7 +161,7 @@ describe("a chain of vendors", () => {
       const second = ScriptedVendor.make({ name: "second" })
       const built = yield* Layer.build(
         Composed.chain([bought(first.vendor), bought(second.vendor)]).pipe(
-          Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]),
+          Layer.provide([memory.metricsCache, memory.costs]),
         ),
       )
       const { lookup } = Context.get(built, MetricsProvider)
@@ -188,7 +186,7 @@ it.scoped("a target fails with the cause exhausted when the quota of every vendo
     const [first, second] = vendors.map(({ vendor }) => bought(vendor))
     const chain = first && second ? Composed.chain([first, second]) : assert.fail()
     const { lookup } = Context.get(
-      yield* Layer.build(Layer.provide(chain, [MemoryMetricsCache.layer, MemoryCosts.layer])),
+      yield* Layer.build(Layer.provide(chain, [memory.metricsCache, memory.costs])),
       MetricsProvider,
     )
     for (let i = 0; i < 3; i++) {
@@ -210,7 +208,7 @@ it.scoped("a cache time to live of zero turns the cache off", () =>
     const provider = Context.get(
       yield* Layer.build(
         Composed.decorated(Layer.succeed(Vendor, vendor.vendor), off).pipe(
-          Layer.provide([MemoryMetricsCache.layer, MemoryCosts.layer]),
+          Layer.provide([memory.metricsCache, memory.costs]),
         ),
       ),
       MetricsProvider,

@@ -4,7 +4,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
 import { type Cost, Costs, monthOf, nothing } from "../../src/providers/Costs.ts"
 import * as SqlCosts from "../../src/providers/SqlCosts.ts"
 import { steps } from "../../src/sql/migrationSteps.ts"
@@ -12,10 +11,9 @@ import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { databases, temporaryDatabase } from "../support/Stores.ts"
 
-const stores: ReadonlyArray<readonly [string, Layer.Layer<Costs, unknown>]> = [
-  ["memory", MemoryCosts.layer],
-  ...databases.map(([name, database]) => [name, Layer.provide(SqlCosts.layer, database)] as const),
-]
+const stores = databases.map(
+  ([name, database]) => [name, Layer.provide(SqlCosts.layer, database)] as const,
+)
 
 const dayMs = 86_400_000
 const today = Date.UTC(2026, 10, 24)

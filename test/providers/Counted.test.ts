@@ -13,7 +13,7 @@ import * as Record from "effect/Record"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
+import * as memory from "../support/memory.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import { type Cost, Costs, nothing } from "../../src/providers/Costs.ts"
@@ -80,7 +80,7 @@ const ceiling = (rows: number) => ({ ceiling: { rows, setting: "AUTHORITY_MOZ_CE
 
 const test = (title: string, body: Effect.Effect<void, unknown, Costs | Scope.Scope>) =>
   it.scoped(title, () =>
-    Effect.zipRight(TestClock.setTime(today), Effect.provide(body, MemoryCosts.layer)),
+    Effect.zipRight(TestClock.setTime(today), Effect.provide(body, memory.costs)),
   )
 
 /** A store that does what `behaviour` says before each of its methods. */
@@ -93,7 +93,7 @@ const storeWith = (behaviour: () => Effect.Effect<void>) =>
         days: (range) => Effect.zipRight(Effect.suspend(behaviour), days(range)),
       }),
     ),
-  ).pipe(Layer.provide(MemoryCosts.layer))
+  ).pipe(Layer.provide(memory.costs))
 
 const broken = Effect.die(new StoreFailure({ message: "the disk is full" }))
 

@@ -4,10 +4,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
-import * as MemoryAccounts from "../../src/memory/Accounts.ts"
-import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as memory from "../support/memory.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import { Costs, nothing, type Sum } from "../../src/providers/Costs.ts"
 import * as ProviderReport from "../../src/providers/ProviderReport.ts"
@@ -15,11 +12,11 @@ import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { credits, newHold } from "../../scripts/support/ledger.ts"
 
 const ledger = Layer.mergeAll(
-  Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer),
-  MemoryCreditLedger.layer({ lease: "1 minute" }),
+  Layer.provideMerge(memory.apiKeys, memory.accounts),
+  memory.creditLedger({ lease: "1 minute" }),
 )
 
-const program = Layer.provideMerge(ProviderReport.layer, Layer.merge(ledger, MemoryCosts.layer))
+const program = Layer.provideMerge(ProviderReport.layer, Layer.merge(ledger, memory.costs))
 
 const dayMs = 86_400_000
 const day = Date.UTC(2026, 10, 23)

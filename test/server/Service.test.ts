@@ -7,7 +7,7 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import * as Provider from "../../src/providers/public.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as memory from "../support/memory.ts"
 import * as Settings from "../../src/Settings.ts"
 import * as Server from "../../src/server/public.ts"
 import * as Testing from "../suites/public.ts"
@@ -351,7 +351,7 @@ const ledgerOf = (calls: Array<keyof Server.CreditLedger["Type"]>) =>
         grant: recorded("grant", ledger.grant),
       }
     }),
-  ).pipe(Layer.provide(MemoryCreditLedger.layer({ lease: "1 minute" })))
+  ).pipe(Layer.provide(memory.ledgerAlone({ lease: "1 minute" })))
 
 describe("the service for tests", () => {
   it("the test service answers with the test's figures, and records the calls to its provider", async () => {

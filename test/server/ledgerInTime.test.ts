@@ -4,7 +4,7 @@ import * as TestClock from "effect/TestClock"
 import { AccountId } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as memory from "../support/memory.ts"
 import { ledgerInTime } from "../../src/server/ledgerInTime.ts"
 import { credits, newHold } from "../../scripts/support/ledger.ts"
 
@@ -34,5 +34,5 @@ it.effect("each method that a request waits for ends 1.5 s after the deadline", 
       (yield* asked).map((error) => Object(error).mayCharge),
       [false, false, false, false, true, true],
     )
-  }).pipe(Effect.provide(MemoryCreditLedger.layer({ lease: "1 minute" }))),
+  }).pipe(Effect.provide(memory.creditLedger({ lease: "1 minute" }))),
 )

@@ -23,7 +23,7 @@ import {
 } from "../../scripts/support/ledger.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { settable } from "../support/SettableClock.ts"
-import { lease, sqlStores } from "../support/Stores.ts"
+import { lease, stores } from "../support/Stores.ts"
 
 /** Starts another process on the store. It beats only when the test calls `beat`. */
 const newProcess = Effect.gen(function* () {
@@ -58,7 +58,7 @@ const rows = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 const tag = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.either(effect), (either) => (Either.isLeft(either) ? either.left._tag : "done"))
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store)(`processes on ${name}`, (it) => {
     it.scoped(
       "the holds, idempotency keys and heartbeat row of a dead process are deleted after six seconds",

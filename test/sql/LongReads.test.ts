@@ -5,7 +5,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { credits } from "../../scripts/support/ledger.ts"
-import { sqlStores } from "../support/Stores.ts"
+import { stores } from "../support/Stores.ts"
 
 const accounts = 25_000
 
@@ -45,7 +45,7 @@ const turnsOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     )
   })
 
-for (const [name, store] of sqlStores) {
+for (const [name, store] of stores) {
   layer(store, { timeout: 60_000 })(`long reads in ${name}`, (it) => {
     it.effect("sums over all accounts are right, and let other work go on meanwhile", () =>
       Effect.gen(function* () {

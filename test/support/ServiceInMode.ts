@@ -24,7 +24,7 @@ import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryHealth from "../../src/memory/Health.ts"
+import * as memory from "./memory.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type * as Scopes from "../../src/Scope.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
@@ -103,7 +103,7 @@ export const start = (mode: Mode, options: Options) =>
       { price, isOn: mode === "express", load },
     ).pipe(
       Layer.provide([AuthorityCheck.layer({ price }), figureHistory(), UsageReport.layer]),
-      Layer.provide(MemoryHealth.layer),
+      Layer.provide(memory.health),
       Layer.provide(
         Layer.effectContext(
           Effect.map(Effect.context<Layers>(), (all) =>

@@ -15,10 +15,6 @@ import type { Accounts } from "../../src/Account.ts"
 import type { ApiKeys } from "../../src/ApiKeys.ts"
 import type { CreditLedger } from "../../src/CreditLedger.ts"
 import type { AuditLog } from "../../src/AuditLog.ts"
-import * as MemoryAccounts from "../../src/memory/Accounts.ts"
-import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
-import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
@@ -37,17 +33,12 @@ export const engine = hasPostgres ? "PostgreSQL" : "SQLite"
 /** Leaves out the database that this run does not test. */
 export const ofRun = <Store extends readonly [name: string, ...rest: ReadonlyArray<unknown>]>(
   stores: ReadonlyArray<Store>,
-) => stores.filter(([name]) => name === engine || name === "memory")
+) => stores.filter(([name]) => name === engine)
 
 export type Ports = Accounts | ApiKeys | AuditLog | CreditLedger
 
 /** The lease of holds in these stores. */
 export const lease = "1 minute"
-
-const memory: Layer.Layer<Ports> = Layer.mergeAll(
-  Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer),
-  MemoryCreditLedger.layer({ lease }),
-).pipe(Layer.provideMerge(MemoryAuditLog.layer))
 
 /** The SQL stores and their SQL client, for tests that query the tables. */
 export const inSql = <E, R>(
@@ -119,7 +110,7 @@ export const untilAnotherWaits = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 )
 
 /** The SQL stores with their SQL client. */
-export const sqlStores: ReadonlyArray<
+export const stores: ReadonlyArray<
   readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
 > = ofRun([
   ["SQLite", temporarySqlite],
@@ -130,12 +121,6 @@ export const sqlStores: ReadonlyArray<
 export const lastingStores: ReadonlyArray<
   readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
 > = ofRun([
-  ["memory", Effect.map(Layer.build(memory), Layer.succeedContext)],
   ["SQLite", Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db")))],
   ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],
 ])
-
-export const stores: ReadonlyArray<readonly [name: string, store: Layer.Layer<Ports, unknown>]> = [
-  ["memory", memory],
-  ...sqlStores,
-]

@@ -24,12 +24,6 @@ import type { Health } from "../../src/Health.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import * as MemoryAccounts from "../../src/memory/Accounts.ts"
-import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
-import * as MemoryAuditLog from "../../src/memory/AuditLog.ts"
-import * as MemoryCosts from "../../src/memory/Costs.ts"
-import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
-import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Costs } from "../../src/providers/Costs.ts"
@@ -37,7 +31,8 @@ import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Composition from "../../src/server/Composition.ts"
 import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "./figureHistory.ts"
-import { type Ports, sqliteFile } from "./Stores.ts"
+import * as memory from "./memory.ts"
+import type { Ports } from "./Stores.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 export interface Options {
@@ -47,7 +42,6 @@ export interface Options {
   readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
   readonly hasSyntheticFigures?: boolean
-  /** With a custom `ledger` or `keys`, the other stores are in memory and the fast path is unused. */
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
   /** All stores at once, such as those in PostgreSQL. */
@@ -67,20 +61,14 @@ export interface Options {
 
 export { batchPath, creditsPath }
 
-export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
+export const memoryLedger = memory.creditLedger({ lease: "1 minute" })
 
 /** The program's setting, from the environment of the test run. */
 const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 
-/** The fast path needs a SQL ledger. */
 const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
   stores ??
-  (hasExpress && keys === undefined && ledger === undefined
-    ? Layer.orDie(sqliteFile(":memory:"))
-    : Layer.provideMerge(keys ?? MemoryApiKeys.layer, MemoryAccounts.layer).pipe(
-        Layer.merge(ledger ?? memoryLedger),
-        Layer.provideMerge(MemoryAuditLog.layer),
-      ))
+  Layer.mergeAll(memory.accounts, memory.auditLog, keys ?? memory.apiKeys, ledger ?? memoryLedger)
 
 /** The server, which adds its log lines to `log`. */
 const layerOf = (options: Options, log: Array<string>) => {
@@ -109,8 +97,8 @@ const layerOf = (options: Options, log: Array<string>) => {
       UsageReport.layer,
     ]),
     Layer.provide(options.provider ?? Sandbox.layer),
-    Layer.provide(options.health ?? MemoryHealth.layer),
-    Layer.provide(options.costs ?? MemoryCosts.layer),
+    Layer.provide(options.health ?? memory.health),
+    Layer.provide(options.costs ?? memory.costs),
     Layer.provideMerge(CachedApiKeys.layer),
     Layer.provideMerge(storesOf(options)),
     Layer.provide(

@@ -1,6 +1,6 @@
 /**
  * The tests that every credit ledger must pass, for any test runner. Our tests run them over our
- * ledgers in memory, SQLite and PostgreSQL.
+ * ledgers in SQLite and PostgreSQL.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,0 +1,39 @@
+/** The stores in a database of SQLite in memory. The stores of one build share the database. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as SqlCosts from "../../src/providers/SqlCosts.ts"
+import * as SqlAccounts from "../../src/sql/Accounts.ts"
+import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
+import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
+import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as SqlHealth from "../../src/sql/Health.ts"
+import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+
+const database = Layer.orDie(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:")))
+
+export const accounts = Layer.provide(SqlAccounts.layer, database)
+export const apiKeys = Layer.provide(SqlApiKeys.layer, database)
+export const auditLog = Layer.provide(SqlAuditLog.layer, database)
+export const costs = Layer.provide(SqlCosts.layer, database)
+export const creditLedger = (...options: Parameters<typeof SqlCreditLedger.layer>) =>
+  Layer.provide(SqlCreditLedger.layer(...options), database)
+
+/** A ledger that takes any account id, and makes the account with its first credits. */
+export const ledgerAlone = (...options: Parameters<typeof SqlCreditLedger.layer>) =>
+  Layer.provide(
+    SqlCreditLedger.layer(...options),
+    Layer.tap(database, (context) =>
+      Effect.orDie(Context.get(context, SqlClient.SqlClient)`
+        CREATE TRIGGER any_account BEFORE INSERT ON entries BEGIN
+          INSERT OR IGNORE INTO accounts (id, name, created_at)
+          VALUES (NEW.account_id, NEW.account_id, 0);
+        END`),
+    ),
+  )
+
+export const health = Layer.provide(SqlHealth.layer, database)
+export const metricsCache = Layer.provide(SqlMetricsCache.layer, database)
