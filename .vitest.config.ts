@@ -16,7 +16,7 @@ const stores = [
   "test/providers/Costs.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
+  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/{Sqlite,Tampering}.test.ts",
 ]
@@ -34,7 +34,7 @@ const alsoPostgres = [
   "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
+  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/Tampering.test.ts",
 ]
@@ -72,7 +72,7 @@ const engines = [
   "test/providers/Costs.test.ts",
   "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,Migrations,Transaction}.test.ts",
+  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/faults/{Migrations,Network,Processes}.test.ts",
   "test/engines/**/*.test.ts",
 ]

@@ -65,14 +65,16 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
         }
       })
 
-      const named = (row: Usage.Row) =>
-        row.accountId === null || row.accountName !== undefined
-          ? Effect.succeed(row)
-          : findNames(row, row.accountId)
+      const named = (rows: ReadonlyArray<Usage.Row>) =>
+        rows.every(({ accountId, accountName }) => accountId === null || accountName !== undefined)
+          ? Effect.succeed(rows)
+          : Effect.forEach(rows, (row) =>
+              row.accountId === null ? Effect.succeed(row) : findNames(row, row.accountId),
+            )
 
       const rows = Effect.fn("UsageReport.rows")(function* (question: Usage.Question) {
         if (ledger.usage === undefined) return yield* new UsageNotCounted()
-        const sums = yield* Effect.forEach(yield* ledger.usage(question), named)
+        const sums = yield* named(yield* ledger.usage(question))
         const needsNames = question.account === undefined && question.by !== "day"
         return sums.map(({ accountId, apiKeyId, day, failed, known, ...sum }): Row => ({
           ...(needsNames && accountId !== null && { account: sum.accountName ?? accountId }),
