@@ -12,10 +12,9 @@ const chromium = "test/support/findChromium.ts"
  * with the projects `unit` and `http`. These three need nothing but Node.
  */
 const stores = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
-  "test/providers/Costs.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
-  "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/{Sqlite,Tampering}.test.ts",
@@ -29,11 +28,10 @@ const http = [
 
 /** Of `stores`, the files whose suites run on PostgreSQL too. A new one is added here. */
 const alsoPostgres = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
-  "test/providers/Costs.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
-  "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/Tampering.test.ts",
@@ -68,10 +66,9 @@ const proxy = ["test/proxy/**/*.test.ts"]
 
 /** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
 const engines = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger,MetricsCache}.test.ts",
-  "test/providers/Costs.test.ts",
+  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
-  "test/dataset/Rankings.test.ts",
   "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
   "test/faults/{Migrations,Network,Processes}.test.ts",
   "test/engines/**/*.test.ts",

@@ -12,8 +12,8 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
-import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../src/providers/MetricsCache.ts"
+import * as SqlMetricsCache from "../src/providers/SqlMetricsCache.ts"
 import { migrated } from "./support/newDatabase.ts"
 
 const { values: options } = parseArgs({

@@ -22,7 +22,12 @@ import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import { broken, type Outcome, unanswered } from "./Metrics.ts"
-import { failuresOf, logBug, type LookupContext, MetricsProvider } from "./MetricsProvider.ts"
+import {
+  failuresOf,
+  logBug,
+  type LookupContext,
+  MetricsProvider,
+} from "./providers/MetricsProvider.ts"
 import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"

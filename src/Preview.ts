@@ -2,7 +2,7 @@
 import * as Either from "effect/Either"
 import type { UrlList } from "./Batch.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
-import type { Prospect } from "./MetricsProvider.ts"
+import type { Prospect } from "./providers/MetricsProvider.ts"
 
 /** What would happen to one submitted URL. */
 export type Entry =

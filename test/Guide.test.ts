@@ -106,7 +106,7 @@ describe("the page about monitoring", () => {
 
   it("the monitoring guide explains every reason of a failed provider call", () => {
     const declared = /readonly reason:((?:\s*\|? "\w+")+)/.exec(
-      readFileSync(join(root, "src/MetricsProvider.ts"), "utf8"),
+      readFileSync(join(root, "src/providers/MetricsProvider.ts"), "utf8"),
     )
     const reasons = [...(declared?.[1] ?? "").matchAll(/"(\w+)"/g)].map(([, reason]) => reason)
     assert.sameMembers(firstCells("Reasons of failed calls"), reasons)

@@ -4,7 +4,7 @@
  */
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
-import type { ProviderError } from "../../src/MetricsProvider.ts"
+import type { ProviderError } from "../../src/providers/MetricsProvider.ts"
 import { listen } from "./RawHttp.ts"
 
 /** One received call. */

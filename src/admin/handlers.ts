@@ -16,7 +16,7 @@ import { AuditLog, refused } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import { Contradiction, NotFound } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import { FigureHistory } from "../FigureHistory.ts"
+import { FigureHistory } from "../providers/FigureHistory.ts"
 import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory } from "../http/handlers.ts"
 import * as OneByOne from "../http/OneByOne.ts"
@@ -31,7 +31,7 @@ import {
   quotaDocumentOf,
   reasonOf,
   statusInTime,
-} from "../MetricsProvider.ts"
+} from "../providers/MetricsProvider.ts"
 import * as ProviderReport from "../providers/ProviderReport.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"

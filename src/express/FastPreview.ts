@@ -20,7 +20,7 @@ import * as PreviewAnswer from "../http/PreviewAnswer.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import * as Balance from "../ledger/Balance.ts"
 import type { Credits } from "../ledger/Credits.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider } from "../providers/MetricsProvider.ts"
 import * as Preview from "../Preview.ts"
 import type { Target } from "../Target.ts"
 

@@ -4,7 +4,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { errorBody } from "../contract/Envelope.ts"
 import { Health } from "../Health.ts"
-import { type Circuit, MetricsProvider, reasonOf } from "../MetricsProvider.ts"
+import { type Circuit, MetricsProvider, reasonOf } from "../providers/MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
 
 export const paths = ["/health/live", "/health/ready"] as const

@@ -16,7 +16,7 @@ import { Api, type HistoryResponse, type UsageResponse } from "../contract/Api.t
 import { InvalidRequest } from "../contract/Envelope.ts"
 import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import * as FigureHistory from "../FigureHistory.ts"
+import * as FigureHistory from "../providers/FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"

@@ -32,7 +32,7 @@ import {
   type MetricsProvider,
   nothingKnown,
   type ProviderError,
-} from "../MetricsProvider.ts"
+} from "./MetricsProvider.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import type { Target } from "../Target.ts"

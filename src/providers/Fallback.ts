@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Direct from "../Direct.ts"
 import { missing, type Outcome } from "../Metrics.ts"
-import { failuresOf, type LookupContext, type MetricsProvider } from "../MetricsProvider.ts"
+import { failuresOf, type LookupContext, type MetricsProvider } from "./MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 type Provider = MetricsProvider["Type"]

@@ -11,7 +11,7 @@ import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import type { Figures, MetricsCache } from "../MetricsCache.ts"
+import type { Figures, MetricsCache } from "./MetricsCache.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 
 /** Queues figures to be written. Drops those that do not fit into the queue. */

@@ -29,7 +29,7 @@ import {
   providerFailed,
   Score,
 } from "../Metrics.ts"
-import { ProviderError } from "../MetricsProvider.ts"
+import { ProviderError } from "./MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../time/TimeSpan.ts"
 import { type Adapter, required } from "./Adapter.ts"

@@ -5,7 +5,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Usage from "../ledger/Usage.ts"
-import { type Circuit, quotaDocumentOf, statusInTime } from "../MetricsProvider.ts"
+import { type Circuit, quotaDocumentOf, statusInTime } from "./MetricsProvider.ts"
 import { Costs, monthOf, type Range, type Sum } from "./Costs.ts"
 import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
 

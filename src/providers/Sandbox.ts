@@ -14,7 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { peekable } from "../Direct.ts"
 import { failed, type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown } from "./MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Outcome } from "../Metrics.ts"
-import type { ProviderError, ProviderStatus } from "../MetricsProvider.ts"
+import type { ProviderError, ProviderStatus } from "./MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 /** The answer of a vendor to one call. */

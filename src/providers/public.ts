@@ -14,7 +14,7 @@ export {
   ProviderError,
   type ProviderStatus,
   type Quota,
-} from "../MetricsProvider.ts"
+} from "./MetricsProvider.ts"
 export {
   type FailureCause,
   type FailureReason,

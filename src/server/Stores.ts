@@ -13,7 +13,7 @@ import type { ApiKeys } from "../ApiKeys.ts"
 import type { AuditLog } from "../AuditLog.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import type { Health } from "../Health.ts"
-import type { MetricsCache } from "../MetricsCache.ts"
+import type { MetricsCache } from "../providers/MetricsCache.ts"
 import type { Costs } from "../providers/Costs.ts"
 import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
@@ -48,7 +48,7 @@ const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
 const auditLog = imported(() => import("../sql/AuditLog.ts"))
 const costs = imported(() => import("../providers/SqlCosts.ts"))
 const health = imported(() => import("../sql/Health.ts"))
-const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
+const metricsCache = imported(() => import("../providers/SqlMetricsCache.ts"))
 
 /**
  * The rankings in an open database. `authority dataset import` writes the rankings, and the
@@ -56,7 +56,7 @@ const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
  *
  * @internal
  */
-export const rankings = imported(() => import("../sql/Rankings.ts"))
+export const rankings = imported(() => import("../providers/SqlRankings.ts"))
 
 const isSqlite = ({ databaseUrl }: Settings.Settings["Type"]) =>
   Redacted.value(databaseUrl).startsWith("sqlite:")

@@ -41,7 +41,7 @@ export { type IdempotencyKey, IdempotencyKeyInUse } from "../ledger/IdempotencyK
 export { IdempotencyKeyReused } from "../ledger/IdempotencyKey.ts"
 export { StatementEntry } from "../ledger/LedgerEntry.ts"
 export type { Question as UsageQuestion, Row as UsageRow, Usage } from "../ledger/Usage.ts"
-export { type Figures, MetricsCache } from "../MetricsCache.ts"
+export { type Figures, MetricsCache } from "../providers/MetricsCache.ts"
 export { Costs } from "../providers/Costs.ts"
 export { RequestId } from "../RequestId.ts"
 export { Settings } from "../Settings.ts"

@@ -9,7 +9,7 @@ import * as MetricKeyType from "effect/MetricKeyType"
 import * as Option from "effect/Option"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider } from "../providers/MetricsProvider.ts"
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 

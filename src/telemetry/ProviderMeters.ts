@@ -3,7 +3,7 @@ import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
 import type { FailureCause } from "../Metrics.ts"
-import type { ProviderError } from "../MetricsProvider.ts"
+import type { ProviderError } from "../providers/MetricsProvider.ts"
 
 /** `waiting` and `callsInFlight` set gauges; each other function adds to its metric. */
 export interface Meters {

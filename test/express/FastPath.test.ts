@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
 import {
   type Client,
   keptConnection,

@@ -18,7 +18,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Credits } from "../../src/ledger/Credits.ts"
-import type { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
 import {
   csv,
   finished,

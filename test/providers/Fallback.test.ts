@@ -9,7 +9,7 @@ import {
   type LookupContext,
   MetricsProvider,
   nothingKnown,
-} from "../../src/MetricsProvider.ts"
+} from "../../src/providers/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import type { Target } from "../../src/Target.ts"

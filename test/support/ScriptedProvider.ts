@@ -6,7 +6,11 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { peekable } from "../../src/Direct.ts"
 import { type Metrics, Outcome, providerFailed } from "../../src/Metrics.ts"
-import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/MetricsProvider.ts"
+import {
+  MetricsProvider,
+  nothingKnown,
+  type ProviderError,
+} from "../../src/providers/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/Target.ts"

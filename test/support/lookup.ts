@@ -2,7 +2,7 @@
 import type * as Arr from "effect/Array"
 import * as Either from "effect/Either"
 import type { Outcome } from "../../src/Metrics.ts"
-import type { LookupContext } from "../../src/MetricsProvider.ts"
+import type { LookupContext } from "../../src/providers/MetricsProvider.ts"
 import { Target } from "../../src/Target.ts"
 
 /** Parses valid URLs to targets. */

@@ -9,7 +9,7 @@ import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as SqlHealth from "../../src/sql/Health.ts"
-import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
+import * as SqlMetricsCache from "../../src/providers/SqlMetricsCache.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 

@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { MetricsCache, type Observation } from "./MetricsCache.ts"
-import { type InvalidUrl, Target } from "./Target.ts"
+import { type InvalidUrl, Target } from "../Target.ts"
 
 export interface History {
   readonly url: string

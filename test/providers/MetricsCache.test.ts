@@ -5,16 +5,16 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
-import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
-import * as Postgres from "../src/sql/Postgres.ts"
+import { type Figures, MetricsCache } from "../../src/providers/MetricsCache.ts"
+import * as SqlMetricsCache from "../../src/providers/SqlMetricsCache.ts"
+import * as Postgres from "../../src/sql/Postgres.ts"
 import {
   databases,
   hasPostgres,
   migrated,
   temporaryDatabase,
   untilAnotherWaits,
-} from "./support/Stores.ts"
+} from "../support/Stores.ts"
 
 const stores = databases.map(
   ([name, database]) => [name, SqlMetricsCache.layer.pipe(Layer.provide(database))] as const,

@@ -17,11 +17,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { type Ranked, Rankings } from "../dataset/Rankings.ts"
+import { type Ranked, Rankings } from "./Rankings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { makeRecorded } from "./AuditLog.ts"
-import * as Failure from "./Failure.ts"
-import { makeRetryAfterDisconnection } from "./retry.ts"
+import { makeRecorded } from "../sql/AuditLog.ts"
+import * as Failure from "../sql/Failure.ts"
+import { makeRetryAfterDisconnection } from "../sql/retry.ts"
 
 export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.effect(
   Rankings,

@@ -5,7 +5,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Metrics } from "./Metrics.ts"
+import type { Metrics } from "../Metrics.ts"
 
 /** The figures of one page from one provider. */
 export interface Figures {
