@@ -5,8 +5,8 @@
  * cache entry expires. What this process changes counts at once.
  */
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
@@ -43,7 +43,7 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
     const newCache = () => ({
       found: new Lru<Known>(capacity),
       /** The queries in progress. */
-      asked: new Map<string, Fiber.Fiber<AccountKey, InvalidApiKey | StoreTimeout>>(),
+      asked: new Map<string, Deferred.Deferred<AccountKey, InvalidApiKey | StoreTimeout>>(),
     })
     let cache = newCache()
 
@@ -64,22 +64,30 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
     }
 
     // The fiber of a query is a daemon: after a timeout the query continues, so the client's next
-    // request can find the key in the cache.
+    // request can find the key in the cache. Others wait for its Deferred: joining its fiber would
+    // give them the context of the request that began it.
     const query = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
       const secret = Redacted.value(key)
-      // If a change replaces the cache during the query, the result may be outdated. It goes into
-      // the old cache, and no later request waits for it.
-      const { asked, found } = cache
-      const former = asked.get(secret)
-      if (former !== undefined) return yield* Fiber.join(former)
-      const since = MonotonicClock.unsafeNow(clock)
-      const fiber = yield* keys.authenticate(key).pipe(
-        Effect.tap((record) => Effect.sync(() => found.set(secret, { record, since }))),
-        Effect.ensuring(Effect.sync(() => asked.delete(secret))),
-        Effect.forkDaemon,
+      const own = yield* Deferred.make<AccountKey, InvalidApiKey | StoreTimeout>()
+      const shared = yield* Effect.uninterruptible(
+        Effect.suspend(() => {
+          // If a change replaces the cache during the query, the result may be outdated. It goes into
+          // the old cache, and no later request waits for it.
+          const { asked, found } = cache
+          const former = asked.get(secret)
+          if (former !== undefined) return Effect.succeed(former)
+          asked.set(secret, own)
+          const since = MonotonicClock.unsafeNow(clock)
+          return keys.authenticate(key).pipe(
+            Effect.tap((record) => Effect.sync(() => found.set(secret, { record, since }))),
+            Effect.ensuring(Effect.sync(() => asked.delete(secret))),
+            Effect.intoDeferred(own),
+            Effect.forkDaemon,
+            Effect.as(own),
+          )
+        }),
       )
-      asked.set(secret, fiber)
-      return yield* Fiber.join(fiber)
+      return yield* Deferred.await(shared)
     })
 
     return Context.make(ApiKeys, {
