@@ -326,11 +326,11 @@ const costs = Effect.gen(function* () {
   yield* addColumn(sql, "costs", "failed BIGINT NOT NULL DEFAULT 0")
   // The idempotency keys of the administration expire like those of batches.
   yield* addColumn(sql, "act_requests", "expires_at BIGINT NOT NULL DEFAULT 0")
-  yield* sql`UPDATE act_requests SET expires_at = ${(yield* Clock.currentTimeMillis) + retentionMs}`
   yield* sql`CREATE INDEX IF NOT EXISTS act_requests_by_expiry ON act_requests (expires_at)`
   for (const table of ["purchases", "vendor_readings", "vendors", "claims"]) {
     yield* sql`DROP TABLE IF EXISTS ${sql.literal(table)}`
   }
+  yield* sql`UPDATE act_requests SET expires_at = ${(yield* Clock.currentTimeMillis) + retentionMs}`
 })
 
 /** The step of each migration, in the order of their numbers. */

@@ -21,6 +21,7 @@ import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
+import { retryAfterConflict } from "../../src/sql/retry.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
@@ -67,6 +68,7 @@ export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> 
       Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
       // CREATE DATABASE runs in no transaction.
       Effect.provide(PgClient.layer({ url: Redacted.make(`${server}/postgres`) })),
+      retryAfterConflict,
     )
     return Redacted.make(`${server}/${name}`)
   }).pipe(Effect.orDie)
