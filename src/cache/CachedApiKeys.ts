@@ -82,6 +82,7 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
             Effect.tap((record) => Effect.sync(() => found.set(secret, { record, since }))),
             Effect.ensuring(Effect.sync(() => asked.delete(secret))),
             Effect.intoDeferred(own),
+            Effect.interruptible,
             Effect.forkDaemon,
             Effect.as(own),
           )
