@@ -50,7 +50,10 @@ const program = ["test/program/**/*.test.ts"]
 const browser = ["test/browser/**/*.test.ts"]
 
 /** What ships, on each runtime and as the guides say: slow, and rarely changed. */
-const release = ["test/{release,upgrade}/**/*.test.ts"]
+const release = ["test/release/**/*.test.ts"]
+
+/** Databases that the last version wrote. */
+const upgrade = ["test/upgrade/**/*.test.ts"]
 
 /** Hundreds of seeds of the simulated service. They need a processor, but no server. */
 const simulation = ["test/simulation/**/*.test.ts"]
@@ -106,6 +109,7 @@ export default defineConfig({
           ...browser,
           ...simulation,
           ...release,
+          ...upgrade,
           ...faults,
           ...pgbouncer,
           ...proxy,
@@ -129,6 +133,7 @@ export default defineConfig({
         globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
+      project("upgrade", { include: upgrade, globalSetup: [postgres, builtProgram] }),
       project("simulation", { include: simulation, ...beside }),
       project("faults", {
         include: faults,
