@@ -2,9 +2,9 @@
  * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
  */
 import type { Outcome } from "../client/Outcomes.ts"
-import { csv } from "../list/csv.ts"
-import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "../list/outcomeTable.ts"
-import type { Item } from "../list/UrlList.ts"
+import { csv } from "../lists/csv.ts"
+import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "../lists/outcomeTable.ts"
+import type { Item } from "../lists/UrlList.ts"
 
 export const names = ["table", "csv", "tsv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]

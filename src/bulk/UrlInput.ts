@@ -6,7 +6,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { maxUrls } from "../contract/Limits.ts"
-import * as UrlList from "../list/UrlList.ts"
+import * as UrlList from "../lists/UrlList.ts"
 import { fileProblem } from "../text/fileProblem.ts"
 
 /** The list cannot be read. `message` names the list and says why. */
@@ -47,7 +47,7 @@ export const open = (options: {
       const onTable = (found: UrlList.Table) => (table = found)
       return Stream.suspend(() =>
         Stream.fromAsyncIterable(
-          rowsIn(source(), { column: options.column, onNote, onTable }),
+          UrlList.rowsIn(source(), { column: options.column, onNote, onTable }),
           unreadable(name),
         ),
       ).pipe(
@@ -76,42 +76,6 @@ export const open = (options: {
     )
     return { urls, rows, table, file }
   })
-
-async function* rowsIn(
-  bytes: AsyncIterable<Uint8Array>,
-  options: {
-    readonly column: string | undefined
-    readonly onNote: (note: string) => void
-    readonly onTable: (table: UrlList.Table) => void
-  },
-) {
-  const { column, onNote, onTable } = options
-  const list = UrlList.reader(column)
-  let isWindows1252 = false
-  const noted = (items: ReadonlyArray<UrlList.Item>) => {
-    if (isWindows1252) onNote("The list is not in UTF-8, so it is read as Windows-1252.")
-    const table = list.table()
-    if (table !== undefined) {
-      onTable(table)
-      const found = foundColumn(table)
-      if (column === undefined) onNote(`The URLs are in the column ${found}.`)
-    }
-    return items
-  }
-  for await (const text of UrlList.decoded(bytes, () => (isWindows1252 = true)))
-    yield noted(list.push(text))
-  yield noted(list.end())
-}
-
-/** Throws UnreadableList when the user has to choose the column. */
-const foundColumn = ({ candidates, column, columns, hasHeader }: UrlList.Table): string => {
-  const label = (index: number) => (hasHeader ? JSON.stringify(columns[index]) : String(index + 1))
-  if (column !== undefined) return label(column)
-  const choice = candidates.map(label).join(" or ")
-  throw new UrlList.UnreadableList(
-    `has no column that is clearly the only one with URLs; choose a column with --column: ${choice}`,
-  )
-}
 
 const unreadable = (name: string) => (cause: unknown) =>
   new UnreadableInput({

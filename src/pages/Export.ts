@@ -1,6 +1,6 @@
 /** Formats results for spreadsheets and programs, with the columns of `authority check`. */
-import { csv as csvOf } from "../list/csv.ts"
-import { headerOf, type OwnColumns, ownCells, rowOf } from "../list/outcomeTable.ts"
+import { csv as csvOf } from "../lists/csv.ts"
+import { headerOf, type OwnColumns, ownCells, rowOf } from "../lists/outcomeTable.ts"
 import type { Row } from "./Row.ts"
 
 export interface Results {

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from "@preact/signals"
-import { decoded } from "../list/UrlList.ts"
+import { decoded } from "../lists/UrlList.ts"
 import { counted } from "../text/counted.ts"
 import { key } from "./Account.ts"
 import { activeRun, check, isChecked, limit } from "./ConsoleState.ts"

@@ -4,7 +4,7 @@
  */
 import { signal } from "@preact/signals"
 import { type AnyClientError, isClientError } from "../client/PromiseClient.ts"
-import type { Item } from "../list/UrlList.ts"
+import type { Item } from "../lists/UrlList.ts"
 import type { Journal } from "../run/Journal.ts"
 import type { Part, Plan } from "../run/Plan.ts"
 import { type Connect, type Delay, Run, type Status as RunStatus } from "../run/Run.ts"

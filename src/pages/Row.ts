@@ -1,6 +1,6 @@
 /** A row of the console's results: a row of the user's list, and its outcome. */
 import type { Failure, Outcome, Success } from "../client/PromiseClient.ts"
-import type { Item } from "../list/UrlList.ts"
+import type { Item } from "../lists/UrlList.ts"
 
 /** A row without an outcome still waits to be checked. */
 export interface Row extends Item {

@@ -1,5 +1,5 @@
 /** Filters, sorts, groups and counts the rows of a run. */
-import { distinct } from "../list/outcomeTable.ts"
+import { distinct } from "../lists/outcomeTable.ts"
 import * as Address from "./Address.ts"
 import type { KeptList } from "./KeptRun.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"

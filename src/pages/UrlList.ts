@@ -1,5 +1,5 @@
 /** The list of a run: the rows of a text, by the same rules as `authority check`. */
-import * as List from "../list/UrlList.ts"
+import * as List from "../lists/UrlList.ts"
 import type { KeptList } from "./KeptRun.ts"
 
 export interface UrlList extends KeptList {

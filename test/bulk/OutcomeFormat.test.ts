@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Outcome } from "../../src/client/Outcomes.ts"
 import * as OutcomeFormat from "../../src/bulk/OutcomeFormat.ts"
-import type { OwnColumns } from "../../src/list/outcomeTable.ts"
+import type { OwnColumns } from "../../src/lists/outcomeTable.ts"
 
 const outcomes: Array<Outcome> = [
   { url: "example.com", domainAuthority: 50, pageAuthority: 29.5, spamScore: 4 },

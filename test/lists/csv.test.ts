@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { csv } from "../../src/list/csv.ts"
+import { csv } from "../../src/lists/csv.ts"
 
 it("a cell gets a ' if a spreadsheet could read a formula in it, also after a line end", () => {
   for (const text of [

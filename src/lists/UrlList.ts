@@ -136,6 +136,42 @@ const joined = (one: Uint8Array, other: Uint8Array) => {
 
 const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff: "utf-16be" }
 
+/** Reads the rows of a file. Throws UnreadableList when the user has to choose the column. */
+export async function* rowsIn(
+  bytes: AsyncIterable<Uint8Array>,
+  options: {
+    readonly column: string | undefined
+    readonly onNote: (note: string) => void
+    readonly onTable: (table: Table) => void
+  },
+) {
+  const { column, onNote, onTable } = options
+  const list = reader(column)
+  let isWindows1252 = false
+  const noted = (items: ReadonlyArray<Item>) => {
+    if (isWindows1252) onNote("The list is not in UTF-8, so it is read as Windows-1252.")
+    const table = list.table()
+    if (table !== undefined) {
+      onTable(table)
+      const found = foundColumn(table)
+      if (column === undefined) onNote(`The URLs are in the column ${found}.`)
+    }
+    return items
+  }
+  for await (const text of decoded(bytes, () => (isWindows1252 = true)))
+    yield noted(list.push(text))
+  yield noted(list.end())
+}
+
+const foundColumn = ({ candidates, column, columns, hasHeader }: Table): string => {
+  const label = (index: number) => (hasHeader ? JSON.stringify(columns[index]) : String(index + 1))
+  if (column !== undefined) return label(column)
+  const choice = candidates.map(label).join(" or ")
+  throw new UnreadableList(
+    `has no column that is clearly the only one with URLs; choose a column with --column: ${choice}`,
+  )
+}
+
 /** A delimiter for text that is not a CSV. `reader` refuses text that contains it. */
 const none = "\0"
 
