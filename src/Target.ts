@@ -5,6 +5,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { parse as parseHost } from "tldts"
+import { trimmed } from "./text/trimmed.ts"
 
 /** The input is not a public web address. `problem` says why, in a few words. */
 export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
@@ -18,7 +19,8 @@ export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
 
 /**
  * A public web page in canonical form. URLs that differ only in scheme, letter case of the host,
- * trailing dot, default port or fragment give the same target. `www.` gives another target.
+ * trailing dot, default port, fragment or equivalent escapes give the same target. `www.` gives
+ * another target.
  */
 export class Target {
   /** Host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
@@ -53,7 +55,7 @@ export class Target {
   private static read(input: string): Either.Either<Target, InvalidUrl> {
     const invalid = (problem: string) => Either.left(new InvalidUrl({ input, problem }))
 
-    const text = input.trim()
+    const text = trimmed(input)
     if (hasControlCharacter(text)) return invalid("it contains a control character")
     const absolute = withScheme(text)
     if (absolute === undefined) return invalid("only http and https addresses can be checked")
@@ -76,7 +78,7 @@ export class Target {
     if (domain === null) return invalid("it is a public suffix, not a domain")
     if (domain.includes("_")) return invalid("its host is not a valid domain name")
 
-    return Either.right(new Target(host, domain, host + url.pathname + url.search))
+    return Either.right(new Target(host, domain, host + canonical(url.pathname + url.search)))
   }
 }
 
@@ -124,6 +126,17 @@ const withScheme = (text: string): string | undefined => {
   if (port === undefined || rest.startsWith("//")) return undefined
   const isDefault = port === "80" || port === "443"
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
+}
+
+// Spells escapes alike (RFC 3986, 6.2.2): `%c3` as `%C3`, `%7e` as `~`. A `%` that begins no escape
+// could form one with a decoded character, so beside it nothing is decoded.
+const canonical = (page: string) => {
+  if (!page.includes("%")) return page
+  const isValid = !/%(?![\da-f]{2})/i.test(page)
+  return page.replaceAll(/%[\da-f]{2}/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
+    return isValid && /[\w.~-]/.test(character) ? character : escape.toUpperCase()
+  })
 }
 
 /**

@@ -110,6 +110,10 @@ describe("same and different targets", () => {
     ["a missing path", "example.com", "example.com/"],
     ["an empty query", "example.com/a?", "example.com/a"],
     ["the Unicode or ASCII form of the host", "https://faß.de", "xn--fa-hia.de"],
+    ["the letter case of an escape", "https://example.com/%c3%a9", "https://example.com/%C3%A9"],
+    ["an escape of a letter outside ASCII", "example.com/é?é", "example.com/%c3%a9?%c3%A9"],
+    ["escapes of unreserved characters", "example.com/%7ea%2D?%5F%31", "example.com/~a-?_1"],
+    ["invisible characters at the ends", "\u202Aexample.com/a\u202C\u200B \u00A0", "example.com/a"],
   ])("two URLs that differ only in %s have the same target", (_, one, other) => {
     assert.strictEqual(ok(one).page, ok(other).page)
   })
@@ -121,6 +125,11 @@ describe("same and different targets", () => {
     ["a trailing slash of the path", "example.com/a/", "example.com/a"],
     ["the query", "example.com/?a", "example.com/"],
     ["the domain ending", "example.co.uk", "example.com"],
+    ["an escape of a reserved character", "example.com/a%2Fb", "example.com/a/b"],
+    ["an escape that is escaped", "example.com/%2541", "example.com/%41"],
+    ["a sign that begins no escape", "example.com/%%341", "example.com/%41"],
+    ["half an escape", "example.com/%4%31", "example.com/%41"],
+    ["an invisible character inside the path", "example.com/a\u200Bb", "example.com/ab"],
   ])("two URLs that differ in %s have different targets", (_, one, other) => {
     assert.notStrictEqual(ok(one).page, ok(other).page)
   })
