@@ -41,9 +41,8 @@ export interface Period {
 }
 
 /**
- * A ledger that is not in the service's database implements all methods that are not optional. The
- * service calls every method but `statement` and `verify`, which only verbs of the CLI call, on the
- * database's ledger.
+ * A ledger that is not in the service's database implements all methods. The service calls every
+ * method but `statement` and `verify`, which only verbs of the CLI call, on the database's ledger.
  *
  * Amounts are whole credits. A method that changes the ledger cannot be interrupted; when it
  * succeeds, its change is durable. Every method except `release` may die with StoreFailure. After a
@@ -107,18 +106,17 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /**
      * Takes away credits that were granted by mistake, and returns the balance: `granted` is lower
      * by `amount`. Fails with CorrectionTooLarge when fewer credits are neither charged nor held.
-     * Absent in a ledger without corrections.
      */
-    readonly correct?: (
+    readonly correct: (
       account: AccountId,
       amount: Credits,
       note: string,
     ) => Effect.Effect<Funds, CorrectionTooLarge>
     /**
      * What the keys have used of their budgets in the current period. Keys without a budget are
-     * left out. Absent in a ledger without budgets.
+     * left out.
      */
-    readonly budgets?: (
+    readonly budgets: (
       keys: ReadonlyArray<ApiKeyId>,
     ) => Effect.Effect<ReadonlyMap<ApiKeyId, Spent>, StoreTimeout>
     /**
@@ -136,19 +134,18 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<StatementEntry>
     /**
      * Lists entries of an account, newest first: at most `limit`, and only those with a sequence
-     * below `before`. Absent in a ledger that has only the statement.
+     * below `before`.
      */
-    readonly recent?: (
+    readonly recent: (
       account: AccountId,
       page: { readonly limit: number; readonly before?: number | undefined },
     ) => Effect.Effect<ReadonlyArray<StatementEntry>>
     /**
      * Sums what settled and charged requests used, by the UTC day of their commit. Rows by day are
      * ordered by day, and `limit` keeps the newest; other rows are ordered by credits, most first.
-     * Takes equally long however many entries there are. A ledger without this method reports no
-     * usage.
+     * Takes equally long however many entries there are.
      */
-    readonly usage?: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Usage.Row>>
+    readonly usage: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Usage.Row>>
     /**
      * Recomputes every balance and hash from the entries, and every account's held credits from its
      * open holds, in constant memory. Returns the problems found. A ledger with an audit of its own

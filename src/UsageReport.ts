@@ -1,6 +1,5 @@
 /** Reports what requests used, with the names of accounts and keys. Reads only the ledger's sums. */
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -10,13 +9,6 @@ import { CreditLedger } from "./CreditLedger.ts"
 import * as Usage from "./ledger/Usage.ts"
 import type { FailureCounts } from "./Metrics.ts"
 import { inTime, type StoreTimeout } from "./StoreTimeout.ts"
-
-/** The ledger is another system, which does not count usage. */
-export class UsageNotCounted extends Data.TaggedError("UsageNotCounted") {
-  override get message() {
-    return "This service keeps its credits in another system and counts no usage."
-  }
-}
 
 /** A row of the report, by the names that its JSON has. */
 export interface Row {
@@ -38,12 +30,10 @@ export class UsageReport extends Context.Tag("authority/UsageReport")<
   UsageReport,
   {
     /**
-     * Rows by day are ordered by day, others by credits, most first. Fails with UsageNotCounted, or
-     * with StoreTimeout at the Deadline. May die with StoreFailure.
+     * Rows by day are ordered by day, others by credits, most first. Fails with StoreTimeout at the
+     * Deadline. May die with StoreFailure.
      */
-    readonly rows: (
-      question: Usage.Question,
-    ) => Effect.Effect<ReadonlyArray<Row>, UsageNotCounted | StoreTimeout>
+    readonly rows: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Row>, StoreTimeout>
   }
 >() {}
 
@@ -73,7 +63,6 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
             )
 
       const rows = Effect.fn("UsageReport.rows")(function* (question: Usage.Question) {
-        if (ledger.usage === undefined) return yield* new UsageNotCounted()
         const sums = yield* named(yield* ledger.usage(question))
         const needsNames = question.account === undefined && question.by !== "day"
         return sums.map(({ accountId, apiKeyId, day, failed, known, ...sum }): Row => ({

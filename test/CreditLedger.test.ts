@@ -16,7 +16,6 @@ const suite = ledgerSuite({
   lease,
   elapse: TestClock.adjust,
   newAccount: Effect.map(newAccount, ({ id }) => id),
-  hasUsage: true,
   runs: runs(7),
 })
 

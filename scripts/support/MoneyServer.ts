@@ -9,10 +9,13 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../../src/Account.ts"
+import { ApiKeyId } from "../../src/ApiKey.ts"
 import { available } from "../../src/ledger/Balance.ts"
 import { Books, type Refusal } from "../../src/ledger/Books.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import type { HoldExpired } from "../../src/ledger/Hold.ts"
+import * as Usage from "../../src/ledger/Usage.ts"
+import { FailureReason } from "../../src/Metrics.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import { listenOnFreePort } from "../free-port.ts"
 
@@ -24,18 +27,38 @@ const Hold = Schema.Struct({
     Schema.Struct({ key: Schema.String, fingerprint: Schema.String }),
   ),
   limit: Schema.optional(Credits),
+  apiKeyId: Schema.optional(Schema.NullOr(ApiKeyId)),
 })
-const Charge = Schema.Struct({ amount: Credits, urls: Schema.NonNegativeInt })
+const Charge = Schema.Struct({
+  amount: Credits,
+  urls: Schema.NonNegativeInt,
+  known: Schema.optional(Schema.NonNegativeInt),
+  failed: Schema.optional(Schema.Record({ key: FailureReason, value: Schema.NonNegativeInt })),
+})
 const Settlement = Schema.Struct({
   hold: Hold,
   charge: Charge,
   answer: Schema.optional(Schema.String),
 })
 
+const Page = Schema.Struct({
+  account: AccountId,
+  limit: Schema.Int,
+  before: Schema.optional(Schema.Int),
+})
+const Question = Schema.Struct({
+  by: Schema.Literal("day", "key", "account"),
+  account: Schema.optional(AccountId),
+  since: Schema.optional(Schema.Int),
+  until: Schema.optional(Schema.Int),
+  limit: Schema.optional(Schema.Int),
+})
+
 type Reply = readonly [status: number, body: unknown]
 
 const statuses = {
   InsufficientCredits: 402,
+  CorrectionTooLarge: 402,
   BudgetExceeded: 403,
   IdempotencyKeyInUse: 409,
   HoldExpired: 410,
@@ -64,6 +87,20 @@ const makeRoutes = () => {
   let ahead = 0
   const now = () => Date.now() + ahead
   const balanceOf = (account: AccountId): Reply => [200, books.balance(account)]
+  const usage = ({ account, by, ...period }: typeof Question.Type) => {
+    const [first, last] = Usage.daysOf(period)
+    const rows = [...books.usage.values()].filter(
+      ({ accountId, day }) =>
+        first <= day && day <= last && (account === undefined || account === accountId),
+    )
+    const grouped = rows.map((row) => ({
+      ...row,
+      accountId: by === "day" ? null : row.accountId,
+      apiKeyId: by === "key" ? row.apiKeyId : null,
+      day: by === "day" ? row.day : null,
+    }))
+    return Usage.merge(grouped, { by, ...(period.limit !== undefined && { limit: period.limit }) })
+  }
   return new Map([
     ["/balance", route(Schema.Struct({ account: AccountId }), ({ account }) => balanceOf(account))],
     ["/open", route(Schema.Struct({ hold: Hold }), ({ hold }) => replyTo(books.open(hold, now())))],
@@ -87,6 +124,17 @@ const makeRoutes = () => {
         ({ account, amount, note }) => {
           return [200, Either.getOrThrow(books.grant(account, amount, note, now()))]
         },
+      ),
+    ],
+    [
+      "/correct",
+      route(
+        Schema.Struct({ account: AccountId, amount: Credits, note: Schema.String }),
+        ({ account, amount, note }) =>
+          Either.match(books.correct(account, amount, note, now()), {
+            onLeft: (error): Reply => [statuses[error._tag], error],
+            onRight: () => balanceOf(account),
+          }),
       ),
     ],
     [
@@ -123,6 +171,17 @@ const makeRoutes = () => {
         ],
       ),
     ],
+    [
+      "/recent",
+      route(Page, ({ account, before = Infinity, limit }) => [
+        200,
+        books.newEntries
+          .filter(({ accountId, sequence }) => accountId === account && sequence < before)
+          .reverse()
+          .slice(0, limit),
+      ]),
+    ],
+    ["/usage", route(Question, (question) => [200, usage(question)])],
     [
       "/elapse",
       route(Schema.Struct({ ms: Schema.Number }), ({ ms }) => {

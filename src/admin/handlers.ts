@@ -1,14 +1,12 @@
 /** The handlers of the administration's endpoints. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as Stream from "effect/Stream"
 import { type Account, type AccountId, type AccountNotFound, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys, type KeySearch } from "../ApiKeys.ts"
@@ -20,7 +18,7 @@ import { FigureHistory } from "../providers/FigureHistory.ts"
 import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory } from "../http/handlers.ts"
 import * as OneByOne from "../http/OneByOne.ts"
-import { type Spent, textOf } from "../ledger/Budget.ts"
+import { textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
@@ -65,8 +63,6 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
-    const { recent = noRecent(ledger) } = ledger
-
     const find = makeFind(accounts)
     const balanceOf = (id: AccountId) => Effect.catchAll(ledger.balance(id), refuseUnavailable)
 
@@ -124,7 +120,7 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       .handleRaw("statement", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
-          const entries = yield* reading(recent(id, urlParams))
+          const entries = yield* reading(ledger.recent(id, urlParams))
           return HttpServerResponse.unsafeJson(
             answer({ account: name, entries: entries.map(entryOf) }),
           )
@@ -135,27 +131,13 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
 
 /** Grants credits, or takes a wrong grant back when the amount is negative. */
 const makeChange =
-  ({ correct = noCorrections, grant }: CreditLedger["Type"]) =>
+  ({ correct, grant }: CreditLedger["Type"]) =>
   (id: AccountId, amount: number, note = "") =>
     Effect.mapError(
       amount > 0
         ? grant(id, creditsOf(amount), note === "" ? null : note)
         : correct(id, creditsOf(-amount), note),
       contradiction,
-    )
-
-const noCorrections: NonNullable<CreditLedger["Type"]["correct"]> = () =>
-  Effect.dieMessage("this ledger has no corrections")
-
-// A ledger of one's own that has only the statement: its newest entries are the last of it.
-const noRecent =
-  ({ statement }: CreditLedger["Type"]): NonNullable<CreditLedger["Type"]["recent"]> =>
-  (account, { before = Number.POSITIVE_INFINITY, limit }) =>
-    statement(account, {}).pipe(
-      Stream.filter(({ sequence }) => sequence < before),
-      Stream.takeRight(limit),
-      Stream.runCollect,
-      Effect.map((entries) => Chunk.toReadonlyArray(Chunk.reverse(entries))),
     )
 
 const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
@@ -174,8 +156,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
   Effect.gen(function* () {
     const find = makeFind(yield* Accounts)
     const keys = yield* ApiKeys
-    const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Spent>()) } =
-      yield* CreditLedger
+    const { budgets } = yield* CreditLedger
 
     const rowsOf = (search: KeySearch) =>
       Effect.gen(function* () {
@@ -333,12 +314,7 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
             limit,
           })
           return HttpServerResponse.unsafeJson(answer({ rows }))
-        }).pipe(
-          Effect.catchTags({
-            StoreTimeout: refuseUnavailable,
-            UsageNotCounted: notFound,
-          }),
-        ),
+        }).pipe(Effect.catchTag("StoreTimeout", refuseUnavailable)),
     )
   }),
 )

@@ -71,8 +71,7 @@ const correct = Verb.make({
   run: ({ account, amount, json, note }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const { correct = () => Effect.dieMessage("this ledger has no corrections") } =
-        yield* CreditLedger
+      const { correct } = yield* CreditLedger
       const { id, name } = yield* accounts.find(account).pipe(refused("credits.correct", account))
       const balance = yield* correct(id, amount, note).pipe(refused("credits.correct", name))
       yield* print(

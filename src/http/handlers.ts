@@ -32,7 +32,7 @@ import * as LimitHeader from "./LimitHeader.ts"
 import * as OneByOne from "./OneByOne.ts"
 import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
-import { errorOf, failure, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
+import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -137,12 +137,10 @@ const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) 
   )
 
 const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
-  budgets === undefined
-    ? Effect.succeed(null)
-    : budgets([key]).pipe(
-        Effect.catchAll(refuseUnavailable),
-        Effect.map((all) => all.get(key) ?? null),
-      )
+  budgets([key]).pipe(
+    Effect.catchAll(refuseUnavailable),
+    Effect.map((all) => all.get(key) ?? null),
+  )
 
 const keyDocument = (key: AccountKey, budget: Spent | null) => ({
   success: true as const,
@@ -187,14 +185,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
             data: { account: accountName, rows },
           }
           return HttpServerResponse.unsafeJson(answer)
-        }).pipe(
-          oneByOne,
-          inTime,
-          Effect.catchTags({
-            StoreTimeout: refuseUnavailable,
-            UsageNotCounted: ({ message }) => Effect.succeed(failure(404, message)),
-          }),
-        ),
+        }).pipe(oneByOne, inTime, Effect.catchTag("StoreTimeout", refuseUnavailable)),
       ),
   ),
 )

@@ -75,7 +75,7 @@ export const layer: Layer.Layer<ProviderReport, never, Costs | CreditLedger> = L
 
     const rowsOf = Effect.fnUntraced(function* ({ limit, ...range }: Question) {
       const bought = (yield* costs.days(range)).map(boughtOf)
-      const sold = (yield* usage?.({ by: "day", ...range }) ?? Effect.succeed([])).flatMap(soldOf)
+      const sold = (yield* usage({ by: "day", ...range })).flatMap(soldOf)
       const all = [...bought, ...sold].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))
       return limit === undefined ? all : all.slice(-limit)
     })

@@ -11,7 +11,6 @@ type Ledger = CreditLedger["Type"]
  * 1.5 s after the Deadline fails with StoreTimeout, and continues in the background.
  */
 export const ledgerInTime = (ledger: Ledger): Ledger => {
-  const { budgets } = ledger
   return {
     ...ledger,
     balance: (account) => ended(ledger.balance(account), false),
@@ -21,7 +20,7 @@ export const ledgerInTime = (ledger: Ledger): Ledger => {
       ),
     settle: (hold, charge, answer) => ended(ledger.settle(hold, charge, answer), charge.amount > 0),
     charge: (hold, charge, answer) => ended(ledger.charge(hold, charge, answer), charge.amount > 0),
-    ...(budgets && { budgets: (keys) => ended(budgets(keys), false) }),
+    budgets: (keys) => ended(ledger.budgets(keys), false),
   }
 }
 

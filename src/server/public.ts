@@ -4,8 +4,8 @@
  *
  * Within a major version these do not change: the names below, their types, the documented
  * behaviour, and the settings on the guide's page about operating. Everything else in the package
- * may change. You may call and implement the ports. A minor version may add optional methods to a
- * port, and optional fields to what its methods take.
+ * may change. You may call and implement the ports. A minor version may add optional fields to what
+ * the methods of a port take.
  */
 import "./nodeVersion.ts"
 

@@ -134,7 +134,7 @@ const make = (options: Options) =>
 const budgetsOf = (
   { readBudgets }: Queries,
   retried: RetryAfterDisconnection,
-): NonNullable<CreditLedger["Type"]["budgets"]> =>
+): CreditLedger["Type"]["budgets"] =>
   Effect.fnUntraced(function* (keys) {
     const now = yield* Clock.currentTimeMillis
     const deadline = yield* Deadline

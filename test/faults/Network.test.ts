@@ -203,8 +203,8 @@ describe("a network that is down for a while", () => {
             figures: figures(account),
             accounts: Context.get(context, Accounts).list,
             charge: charge(account, 1),
-            budgets: budgets?.([budgeted.id]) ?? Effect.void,
-            usage: usage?.({ by: "day", account }) ?? Effect.void,
+            budgets: budgets([budgeted.id]),
+            usage: usage({ by: "day", account }),
             ranks: Context.get(context, Rankings).ranks(["example.com"]),
             known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
             put: Context.get(context, MetricsCache).put([
@@ -220,7 +220,7 @@ describe("a network that is down for a while", () => {
         assert.strictEqual(answers.figures.granted, 10)
         assert.lengthOf(answers.accounts, 1)
         assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
-        assert.strictEqual(answers.budgets?.size, 1)
+        assert.strictEqual(answers.budgets.size, 1)
         assert.isArray(answers.usage)
         assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
       }),

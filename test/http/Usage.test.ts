@@ -6,7 +6,6 @@ import * as Redacted from "effect/Redacted"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { usagePath } from "../../src/contract/Wire.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as memory from "../support/memory.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import * as Composed from "../../src/providers/Composed.ts"
@@ -122,27 +121,6 @@ describe("the usage", () => {
         assert.strictEqual(body.error?.issues[0].message, time, absent)
       }
       assert.strictEqual((yield* ask("?since=2028-02-29T23:30:00-05:00")).status, 200)
-    }),
-  )
-
-  it.scopedLive("a service with a ledger that counts no usage answers 404", () =>
-    Effect.gen(function* () {
-      const ledger = Layer.effect(
-        CreditLedger,
-        Effect.map(CreditLedger, ({ usage, ...ledger }) => {
-          assert.isDefined(usage)
-          return CreditLedger.of(ledger)
-        }),
-      ).pipe(Layer.provide(memory.creditLedger({ lease: "1 minute" })))
-      const { ask, check } = yield* start({ ledger })
-      yield* check(["a.example.com"])
-      assert.deepStrictEqual(yield* ask(), {
-        status: 404,
-        body: {
-          success: false,
-          message: "This service keeps its credits in another system and counts no usage.",
-        },
-      })
     }),
   )
 })

@@ -18,7 +18,7 @@ it.effect("each method that a request waits for ends 1.5 s after the deadline", 
     const methods: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
       ledger.balance(account),
       ledger.open(hold),
-      ledger.budgets?.([]) ?? Effect.void,
+      ledger.budgets([]),
       ledger.settle(hold, { amount: credits(0), urls: 0 }),
       ledger.settle(hold, { amount: credits(1), urls: 1 }),
       ledger.charge(hold, { amount: credits(2), urls: 2 }),

@@ -330,10 +330,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           const ids = recorded.budgets.map(({ key }) => key)
-          const budgets = Effect.flatMap(
-            CreditLedger,
-            (ledger) => ledger.budgets?.(ids) ?? Effect.dieMessage("it has no budgets"),
-          )
+          const budgets = Effect.flatMap(CreditLedger, (ledger) => ledger.budgets(ids))
           const spent = yield* Effect.provide(budgets, stores)
           assert.isAbove(ids.length, 0)
           for (const { credits, key, used } of recorded.budgets) {
@@ -351,10 +348,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
             const ledger = yield* CreditLedger
             for (const { account, ...sums } of recorded.usage) {
               const { id } = yield* accounts.find(account)
-              const [row] = yield* (
-                ledger.usage?.({ by: "account", account: id }) ??
-                Effect.dieMessage("it counts no usage")
-              )
+              const [row] = yield* ledger.usage({ by: "account", account: id })
               assert.deepInclude(row ?? { checks: 0, credits: 0, known: 0 }, sums)
             }
           }).pipe(Effect.provide(stores))

@@ -234,17 +234,13 @@ export const adminApi = (token: string) => {
     updateKey: (id: string, changes: object) => call("PATCH", keyPath(id), v.object({}), changes),
     rotate: (id: string) => call("POST", keyPath(id, "/rotate"), NewKey, { grace: "24h" }),
     revoke: (id: string) => call("DELETE", keyPath(id), v.object({})),
-    /** Without rows when the credits are in another system, which counts no usage. */
     usage: (by: "day" | "key" | "account", since: string, account?: string) => {
       const limit = String(maxRows)
       return call(
         "GET",
         `${adminPaths.usage}${query({ by, since, limit, ...(account !== undefined && { account }) })}`,
         Usage,
-      ).catch((error: unknown) => {
-        if (error instanceof Refused && error.status === 404) return { rows: [] }
-        throw error
-      })
+      )
     },
     providers: () =>
       call("GET", adminPaths.providerStatus, v.object({ providers: v.array(Provider) })),

@@ -24,8 +24,6 @@ export interface LedgerSuiteOptions<R> {
   readonly elapse: (time: Duration.DurationInput) => Effect.Effect<unknown, unknown, R>
   /** Makes an account without credits that no other test uses. */
   readonly newAccount: Effect.Effect<AccountId, unknown, R>
-  /** True for a ledger that implements `usage`, whose tests are then included. */
-  readonly hasUsage?: boolean
   /** How many random sequences of commands are tried. Default: 10. */
   readonly runs?: number
 }
@@ -48,7 +46,7 @@ export const ledgerSuite = <R = never>(
     ...idempotencyKeys.tests,
     ...statements.tests,
     ...commands.tests,
-    ...(options.hasUsage === true ? usage.tests : []),
+    ...usage.tests,
   ].map(([name, test]) => ({
     name,
     effect: Effect.flatMap(Effect.context<R>(), (context) => {

@@ -54,6 +54,28 @@ const granting: ReadonlyArray<Test> = [
     }),
   ],
   [
+    "a correction takes back credits that are neither charged nor held, and no others",
+    Effect.gen(function* () {
+      const { correct } = yield* CreditLedger
+      const account = yield* newAccountWith(10)
+      yield* charge(account, 2)
+      yield* hold(account, 3)
+      const { available } = yield* refused(
+        "CorrectionTooLarge",
+        correct(account, creditsOf(6), "typed twice"),
+      )
+      assert.equal(available, 5, "what a correction may take")
+      assert.equal(Number((yield* correct(account, creditsOf(5), "typed twice")).granted), 5)
+      yield* expectFigures(account, { granted: 5, charged: 2, held: 3, available: 0 })
+      const [, , { amount, kind, note } = {}] = yield* statement(account)
+      assert.deepEqual(
+        { amount, kind, note },
+        { amount: 5, kind: "correction", note: "typed twice" },
+      )
+      yield* expectSound(account)
+    }),
+  ],
+  [
     "a grant to one account does not change another account",
     Effect.gen(function* () {
       const [one, other] = [yield* newAccountWith(10), yield* newAccountWith(20)]

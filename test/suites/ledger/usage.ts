@@ -1,4 +1,4 @@
-/** Tests of the usage report. Only for ledgers that implement `usage`. */
+/** Tests of the usage report. */
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
@@ -24,10 +24,7 @@ import {
 import { credits, newHold, open, release, statement } from "../../../scripts/support/ledgerCalls.ts"
 
 const usage = (question: Usage.Question) =>
-  Effect.flatMap(
-    CreditLedger,
-    (ledger) => ledger.usage?.(question) ?? Effect.dieMessage("the ledger reports no usage"),
-  )
+  Effect.flatMap(CreditLedger, (ledger) => ledger.usage(question))
 
 /** Rows of another test may have the same day, but never the same account. */
 const usageOf = (account: AccountId, by: "day" | "key", period: Partial<Usage.Question> = {}) =>
@@ -220,6 +217,13 @@ export const tests: ReadonlyArray<Test> = [
           [key, 3],
         ],
       )
+    }),
+  ],
+  [
+    "a key without a budget has used nothing of one",
+    Effect.gen(function* () {
+      const { budgets } = yield* CreditLedger
+      assert.equal((yield* budgets([newKey()])).size, 0)
     }),
   ],
   [
