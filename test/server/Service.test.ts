@@ -228,15 +228,29 @@ describe("a service with a ledger of the program's own", () => {
 
 const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, costs } = Server.inDatabase
 
-it("a program whose stores lack the audit log or the costs does not compile", () => {
-  const others = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache)
+it("a program whose stores lack one of the exported stores does not compile", () => {
   const serviceOn = (stores: NonNullable<Server.Options<never, Server.StoreFailure>["stores"]>) =>
     Server.layer({ provider: Provider.Fake.make().layer, stores })
-  assert.isTrue(Layer.isLayer(serviceOn(Layer.mergeAll(others, auditLog, costs))))
-  // @ts-expect-error: the audit log is missing.
-  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, costs))))
-  // @ts-expect-error: the costs are missing, so no ceiling would hold.
-  assert.isTrue(Layer.isLayer(serviceOn(Layer.merge(others, auditLog))))
+  const [one, two] = [Layer.mergeAll(accounts, apiKeys, auditLog), Layer.merge(costs, creditLedger)]
+  const three = Layer.merge(health, metricsCache)
+  const services = [
+    serviceOn(Layer.mergeAll(one, two, three)),
+    // @ts-expect-error: the accounts are missing.
+    serviceOn(Layer.mergeAll(apiKeys, auditLog, two, three)),
+    // @ts-expect-error: the API keys are missing.
+    serviceOn(Layer.mergeAll(accounts, auditLog, two, three)),
+    // @ts-expect-error: the audit log is missing.
+    serviceOn(Layer.mergeAll(accounts, apiKeys, two, three)),
+    // @ts-expect-error: the costs are missing, so no ceiling would hold.
+    serviceOn(Layer.mergeAll(one, creditLedger, three)),
+    // @ts-expect-error: the ledger is missing.
+    serviceOn(Layer.mergeAll(one, costs, three)),
+    // @ts-expect-error: the health of the stores is missing.
+    serviceOn(Layer.mergeAll(one, two, metricsCache)),
+    // @ts-expect-error: the cache of figures is missing.
+    serviceOn(Layer.mergeAll(one, two, health)),
+  ]
+  assert.isTrue(services.every(Layer.isLayer))
 })
 
 it.scopedLive(
