@@ -10,7 +10,7 @@ import { charge, credits, figures, grant } from "../scripts/support/ledger.ts"
 import { AccountName, Accounts } from "../src/Account.ts"
 import { ApiKeyId } from "../src/ApiKey.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
-import { Actor, AuditLog, refused } from "../src/AuditLog.ts"
+import { Actor, AuditLog, CurrentRequest, refused } from "../src/AuditLog.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { lastingStores, type Ports, stores } from "./support/Stores.ts"
 
@@ -207,6 +207,24 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         })
         yield* Effect.flip(correct(account, credits(40), "too much"))
         assert.deepStrictEqual((yield* newest(1))[0], line)
+      }),
+    )
+
+    it.effect("an act is done at most once under an idempotency key", () =>
+      Effect.gen(function* () {
+        const { append, doneUnder } = yield* AuditLog
+        const request = { key: "k", fingerprint: "f" }
+        const create = append({ action: "key.create", subject: "acme", detail: {} }).pipe(
+          Effect.provideService(CurrentRequest, request),
+        )
+        assert.deepStrictEqual(yield* doneUnder("k"), [])
+        yield* create
+        const done = [{ action: "key.create", fingerprint: "f", rowId: "acme" }]
+        assert.deepStrictEqual(yield* doneUnder("k"), done)
+        const lines = yield* newest(100)
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(create)))
+        assert.deepStrictEqual(yield* doneUnder("k"), done)
+        assert.deepStrictEqual(yield* newest(100), lines)
       }),
     )
 
