@@ -7,6 +7,7 @@ import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { Option } from "commander"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -15,7 +16,6 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import * as CheckedList from "../bulk/CheckedList.ts"
 import * as Client from "../client/PromiseClient.ts"
 import * as SqlCheckJournal from "../sql/CheckJournal.ts"
@@ -25,6 +25,7 @@ import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import * as PlanText from "../run/PlanText.ts"
 import { type Connect, OtherAccount } from "../run/Run.ts"
 import { line, write } from "./Output.ts"
+import { maxUrls } from "../contract/Limits.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
@@ -98,7 +99,7 @@ const check = (given: Options) =>
       const progress = yield* Progress.make(shown)
       const sink =
         output === undefined || options.preview ? stdout : yield* OutcomeFile.file(output)
-      const list = yield* CheckedList.open(input.urls, {
+      const list = yield* CheckedList.open(urlsOf(input), {
         connect: connecting(options, reportRetries(progress)),
         openJournal: SqlCheckJournal.open,
         journal,
@@ -107,7 +108,7 @@ const check = (given: Options) =>
       })
       if (options.preview) return yield* showPreview(options, input, list)
       yield* announce({ again: options.again, hasJournal: journal !== undefined }, list, progress)
-      const doubtful = yield* consent(options, list)
+      const doubtful = yield* consent(options, input, list)
       yield* list.begin
       const summary = yield* run(options, { input, format, sink, progress, list, doubtful })
       return { summary, run: list.run }
@@ -182,6 +183,8 @@ export const verb = Verb.make({
   run: check,
 })
 
+const urlsOf = ({ items }: UrlInput.UrlInput) => items.map(({ url }) => url)
+
 /** Finds the place of the journal. A list that cannot be read again has one only with `--journal`. */
 const journalOf = (options: Options, { file }: UrlInput.UrlInput) => {
   const { journal = file === undefined ? undefined : `${file}.journal` } = options
@@ -215,11 +218,11 @@ const refuseOverwriting = (files: {
 /** Prints what the check would do and cost. */
 const showPreview = (
   { json }: Options,
-  { urls }: UrlInput.UrlInput,
+  input: UrlInput.UrlInput,
   { plan, run }: CheckedList.CheckedList,
 ) =>
   Effect.gen(function* () {
-    for (const url of urls) {
+    for (const url of urlsOf(input)) {
       const outcome = run.outcomeOf(url)
       if (outcome === undefined || !("reason" in outcome) || outcome.reason !== "INVALID_URL")
         continue
@@ -256,11 +259,20 @@ const announce = (
   })
 
 /**
- * Decides what may be spent. Asks on a terminal when something may be charged a second time, or the
- * balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
+ * Decides what may be spent. Asks on a terminal when a host is guessed, something may be charged a
+ * second time, or the balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
  */
-const consent = (options: Options, { plan }: CheckedList.CheckedList) =>
+const consent = (
+  options: Options,
+  { guessed }: UrlInput.UrlInput,
+  { plan }: CheckedList.CheckedList,
+) =>
   Effect.gen(function* () {
+    const [example] = guessed
+    if (example !== undefined && !options.yes) {
+      const what = `The letters outside ASCII of ${counted(guessed.length, "host")} are guessed, such as in ${printable(example)}`
+      if ((yield* ask(options, what, "Are they right? [y/n]")) !== "y") return yield* no
+    }
     const { availableCredits, doubtful, givenUp, maxCredits, paid } = plan
     let choice: "again" | "leaveOut" = "leaveOut"
     if (doubtful.targets > 0) {
@@ -357,19 +369,22 @@ const writing = (
     const { finish, run } = list
     const tally = CheckTally.make()
     let areFirst = true
-    const outcomes = Stream.runForEach(input.rows, (items) =>
-      Effect.gen(function* () {
-        const rows: Array<OutcomeFormat.Row> = []
-        for (const item of items) {
-          const outcome =
-            run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
-          tally.add(outcome)
-          if (outcome !== undefined || run.status === "done") rows.push({ item, outcome })
-        }
-        if (rows.length === 0) return
-        yield* sink.write(format.rows(rows, own, areFirst))
-        areFirst = false
-      }),
+    const outcomes = Effect.forEach(
+      Arr.chunksOf(input.items, maxUrls),
+      (items) =>
+        Effect.gen(function* () {
+          const rows: Array<OutcomeFormat.Row> = []
+          for (const item of items) {
+            const outcome =
+              run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
+            tally.add(outcome)
+            if (outcome !== undefined || run.status === "done") rows.push({ item, outcome })
+          }
+          if (rows.length === 0) return
+          yield* sink.write(format.rows(rows, own, areFirst))
+          areFirst = false
+        }),
+      { discard: true },
     )
     yield* Effect.all([going, outcomes], { concurrency: "unbounded", discard: true })
     yield* sink.write(format.end)

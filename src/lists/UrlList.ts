@@ -1,14 +1,16 @@
 /**
- * Reads a list of URLs piece by piece, in browsers too: the URLs of each line, or one column of a
- * CSV. Skips blank lines and lines that begin with `#`.
+ * Reads a list of URLs, in browsers too: the URLs of each line, or of one column of a CSV. Skips
+ * blank lines, lines that begin with `#`, and remarks behind ` #`.
  */
 import Papa from "papaparse"
 import { counted } from "../text/counted.ts"
+import { trimmed } from "../text/trimmed.ts"
 
 /** The list cannot be read. `message` says why, but does not name the list. */
 export class UnreadableList extends Error {}
 
 export interface Item {
+  /** A word of the list. It may be no URL, but has no white space. */
   readonly url: string
   /** The other cells of the row; empty when the list is not a CSV. */
   readonly others: ReadonlyArray<string>
@@ -26,244 +28,113 @@ export interface Table {
   readonly candidates: ReadonlyArray<number>
 }
 
-export interface Reader {
-  /** Reads the next piece of the text. Returns no items while the layout is unknown. */
-  readonly push: (piece: string) => ReadonlyArray<Item>
-  readonly end: () => ReadonlyArray<Item>
-  /** Undefined when the list is not a CSV, and until enough text is read. */
-  readonly table: () => Table | undefined
+export interface UrlList {
+  readonly items: ReadonlyArray<Item>
+  /** Undefined when the list is not a CSV. */
+  readonly table: Table | undefined
+  /** The URLs whose host has letters outside ASCII that come from a guessed encoding. */
+  readonly guessed: ReadonlyArray<string>
 }
 
-/**
- * Makes a reader of one list. `asked` is the column of a CSV that has the URLs: its name, or its
- * number from 1. The methods of the reader throw UnreadableList.
- */
-export const reader = (asked?: string): Reader => {
-  let head = ""
-  let carriageReturn = ""
-  let layout: Layout | undefined
-  let itemsOf: ((piece: string, isLast: boolean) => ReadonlyArray<Item>) | undefined
-  const read = (piece: string, isLast: boolean): ReadonlyArray<Item> => {
-    if (itemsOf === undefined && isWorkbook(head.slice(0, 4) + piece)) {
-      throw new UnreadableList("is a workbook or an archive; save the sheet with the URLs as CSV")
-    }
-    if (piece.includes("\0")) {
-      throw new UnreadableList("is not a text file; save a spreadsheet as CSV")
-    }
-    const whole = carriageReturn + piece.replaceAll("\uFEFF", "")
-    // A line feed that follows may be in the next piece.
-    carriageReturn = !isLast && whole.endsWith("\r") ? "\r" : ""
-    const text = whole.slice(0, whole.length - carriageReturn.length).replaceAll(/\r\n?/g, "\n")
-    if (itemsOf !== undefined) return itemsOf(text, isLast)
-    head += text
-    const lines = head.split("\n", sampledLines + 1)
-    const isWhole = isLast && lines.length <= sampledLines
-    if (!isLast && lines.length <= sampledLines && head.length <= maxRowLength) return []
-    const [first = "", separator] = /^"?sep=(.)"?(?:\n|$)/i.exec(head) ?? []
-    head = head.slice(first.length)
-    const sample = head.split("\n", sampledLines).join("\n")
-    layout = layoutOf(sample, { isWhole, asked, separator })
-    itemsOf = layout === undefined ? ofLines() : ofTable(layout, first === "" ? 1 : 2)
-    return itemsOf(head, isLast)
-  }
-  return {
-    push: (piece) => read(piece, false),
-    end: () => read("", true),
-    table: () => layout?.table,
-  }
+export interface Text {
+  readonly text: string
+  /** True for bytes that are in no known encoding, and were read as Windows-1252. */
+  readonly isGuessed: boolean
 }
 
-/** The first bytes of a zip archive, which an .xlsx file is, and of an .xls file. */
-const isWorkbook = (text: string) =>
-  ["PK\u0003\u0004", "\u00D0\u00CF\u0011\u00E0"].some((mark) => text.startsWith(mark))
-
-/** How many lines at the start of a list show whether it is a CSV. */
-const sampledLines = 100
-const maxRowLength = 1_000_000
-
-/**
- * Decodes a file. UTF-16 needs a byte order mark, which the programs that write UTF-16 add. Bytes
- * that are not UTF-8 are read as Windows-1252, and `onWindows1252` is called.
- */
-export async function* decoded(
-  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  onWindows1252: () => void = () => {},
-) {
-  let rest = new Uint8Array()
-  let decoder: InstanceType<typeof TextDecoder> | undefined
-  let isStarted = false
-  const utf8 = (end: number) => {
-    const whole = rest.subarray(0, end)
-    try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(whole)
-      rest = rest.slice(end)
-      return text
-    } catch {
-      onWindows1252()
-      decoder = new TextDecoder("windows-1252")
-      return decoder.decode(rest)
-    }
+/** Decodes a file. UTF-16 needs a byte order mark, which the programs that write UTF-16 add. */
+export const decoded = (bytes: Uint8Array): Text => {
+  const [first = 0, second = 0] = bytes
+  const utf16 = encodings[first * 256 + second]
+  if (utf16 !== undefined) return { text: new TextDecoder(utf16).decode(bytes), isGuessed: false }
+  try {
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes), isGuessed: false }
+  } catch {
+    return { text: new TextDecoder("windows-1252").decode(bytes), isGuessed: true }
   }
-  for await (const piece of bytes) {
-    if (decoder !== undefined) {
-      yield decoder.decode(piece, { stream: true })
-      continue
-    }
-    rest = joined(rest, piece)
-    if (!isStarted) {
-      const [first, second] = rest
-      if (first === undefined || second === undefined) continue
-      isStarted = true
-      const utf16 = encodings[first * 256 + second]
-      if (utf16 !== undefined) {
-        decoder = new TextDecoder(utf16)
-        yield decoder.decode(rest, { stream: true })
-        continue
-      }
-    }
-    // A character of UTF-8 ends before each byte of ASCII.
-    yield utf8(rest.findLastIndex((byte) => byte < 0x80) + 1)
-  }
-  yield decoder === undefined ? utf8(rest.length) : decoder.decode()
-}
-
-const joined = (one: Uint8Array, other: Uint8Array) => {
-  const both = new Uint8Array(one.length + other.length)
-  both.set(one)
-  both.set(other, one.length)
-  return both
 }
 
 const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff: "utf-16be" }
 
-/** Reads the rows of a file. Throws UnreadableList when the user has to choose the column. */
-export async function* rowsIn(
-  bytes: AsyncIterable<Uint8Array>,
-  options: {
-    readonly column: string | undefined
-    readonly onNote: (note: string) => void
-    readonly onTable: (table: Table) => void
-  },
-) {
-  const { column, onNote, onTable } = options
-  const list = reader(column)
-  let isWindows1252 = false
-  const noted = (items: ReadonlyArray<Item>) => {
-    if (isWindows1252) onNote("The list is not in UTF-8, so it is read as Windows-1252.")
-    const table = list.table()
-    if (table !== undefined) {
-      onTable(table)
-      const found = foundColumn(table)
-      if (column === undefined) onNote(`The URLs are in the column ${found}.`)
-    }
-    return items
-  }
-  for await (const text of decoded(bytes, () => (isWindows1252 = true)))
-    yield noted(list.push(text))
-  yield noted(list.end())
-}
-
-const foundColumn = ({ candidates, column, columns, hasHeader }: Table): string => {
-  const label = (index: number) => (hasHeader ? JSON.stringify(columns[index]) : String(index + 1))
-  if (column !== undefined) return label(column)
-  const choice = candidates.map(label).join(" or ")
-  throw new UnreadableList(
-    `has no column that is clearly the only one with URLs; choose a column with --column: ${choice}`,
-  )
-}
-
-/** A delimiter for text that is not a CSV. `reader` refuses text that contains it. */
-const none = "\0"
-
 /**
- * Makes a function that splits text into rows, and keeps the start of an incomplete row. Calls
- * `onOpenQuote` with the number of lines before a quote that is not closed.
+ * Reads a list. `asked` is the column of a CSV that has the URLs: its name, or its number from 1.
+ * Throws UnreadableList.
  */
-const splitter = (
-  delimiter: string,
-  comments: string | false = "#",
-  onOpenQuote: (linesBefore: number) => void = () => {},
-) => {
-  let rest = ""
-  let linesBefore = 0
-  return (piece: string, isLast: boolean): ReadonlyArray<ReadonlyArray<string>> => {
-    rest += piece
-    const rows: Array<ReadonlyArray<string>> = []
-    let [start, end] = [0, 0]
-    let openQuote: number | undefined
-    const reportOpenQuote = () => {
-      if (openQuote !== undefined) onOpenQuote(linesBefore + lineEndsIn(rest.slice(0, openQuote)))
-    }
-    Papa.parse<Array<string>>(rest, {
-      delimiter,
-      newline: "\n",
-      comments,
-      // Quotation marks have no meaning in a list of URLs.
-      ...(delimiter === none && { fastMode: true }),
-      step: ({ data, errors, meta }) => {
-        reportOpenQuote()
-        openQuote = errors.find((error) => isOpenQuote(error, data))?.index
-        rows.push(data)
-        start = end
-        end = meta.cursor
-      },
-    })
-    if (isLast) reportOpenQuote()
-    else {
-      void rows.pop()
-      if (rest.length - start > maxRowLength) reportOpenQuote()
-      linesBefore += lineEndsIn(rest.slice(0, start))
-      rest = rest.slice(start)
-      if (rest.length > maxRowLength) {
-        throw new UnreadableList(
-          "has a line of more than a million characters; give a list with one URL per line, or a CSV",
-        )
-      }
-    }
-    return rows.filter((row) => row.some(isFilled))
-  }
+export const read = ({ isGuessed, text }: Text, asked?: string): UrlList => {
+  const refusal = refusals.find(([mark]) => mark.test(text))
+  if (refusal !== undefined) throw new UnreadableList(refusal[1])
+  const lines = text.replace(/^\uFEFF/, "").replaceAll(/\r\n?/g, "\n")
+  const [first = "", separator] = /^"?sep=(.)"?(?:\n|$)/i.exec(lines) ?? []
+  const body = lines.slice(first.length)
+  const layout = layoutOf(body.slice(0, sampledLength), asked, separator)
+  const items =
+    layout === undefined ? itemsOfLines(body) : itemsOfTable(body, layout, first === "" ? 1 : 2)
+  const guessed = isGuessed
+    ? items.map(({ url }) => url).filter((url) => foreignHost.test(url))
+    : []
+  return { items, table: layout?.table, guessed }
 }
 
-const lineEndsIn = (text: string) => text.split("\n").length - 1
+const refusals: ReadonlyArray<readonly [mark: RegExp, problem: string]> = [
+  [
+    // The first bytes of a zip archive, which an .xlsx file is, and of an .xls file.
+    /^(?:PK\p{Cc}{2}|ÐÏ\p{Cc}à)/u,
+    "is a workbook or an archive; save the sheet with the URLs as CSV",
+  ],
+  [/\0/, "is not a text file; save a spreadsheet as CSV"],
+  [/^\s*\{\\rtf/, "is rich text (RTF); save it as plain text"],
+  [/^\s*</, "is HTML or XML; give a list with one URL per line, or a CSV"],
+  [/^\s*[[{]/, "is JSON; give a list with one URL per line, or a CSV"],
+]
 
-// A quote that is not closed ends at the next quote, if there is one. Then the lines between them
-// are in one cell, and that quote is inside the cell.
-const isOpenQuote = ({ code }: Papa.ParseError, row: ReadonlyArray<string>) =>
-  code === "MissingQuotes" || row.some((cell) => cell.includes("\n") && cell.includes('"'))
+const foreignHost = /^(?:https?:)?[\\/]*[^\\/?#]*[^\0-\x7F]/i
 
-const ofLines = () => {
-  const split = splitter(none)
-  let isFirst = true
-  return (piece: string, isLast: boolean) => {
-    const lines = split(piece, isLast).map(([line = ""]) => line.trim())
-    const hasTitle = isFirst && title.test(lines[0] ?? "")
-    isFirst &&= lines.length === 0
-    return lines
-      .slice(hasTitle ? 1 : 0)
-      .filter((line) => !line.startsWith("#"))
-      .flatMap((line) => urlsOf(line).map((url): Item => ({ url, others: [] })))
-  }
-}
+/** How much text and how many rows at the start of a list show whether it is a CSV. */
+const sampledLength = 1_000_000
+const sampledRows = 100
 
-const ofTable = ({ comments, rowsBefore, table }: Layout, firstLine: number) => {
+const linesOf = (text: string) =>
+  text
+    .split("\n")
+    .map(trimmed)
+    .filter((line) => line !== "" && !line.startsWith("#"))
+
+const itemsOfLines = (text: string) =>
+  linesOf(text)
+    .filter((line, i) => i > 0 || !title.test(line))
+    .flatMap(urlsOf)
+    .map((url): Item => ({ url, others: [] }))
+
+const itemsOfTable = (text: string, { comments, rowsBefore, table }: Layout, firstLine: number) => {
   const { column, columns, delimiter } = table
-  const split = splitter(delimiter, comments, (linesBefore) => {
+  const { openQuote, rows } = parsed(text, { delimiter, comments })
+  if (openQuote !== undefined) {
+    const line = firstLine + text.slice(0, openQuote).split("\n").length - 1
     throw new UnreadableList(
-      `has a quote in line ${firstLine + linesBefore} that is not closed; close it, and double each quote inside a quoted cell`,
+      `has a quote in line ${line} that is not closed; close it, and double each quote inside a quoted cell`,
     )
-  })
-  let skipped = rowsBefore
-  return (piece: string, isLast: boolean) => {
-    const rows = split(piece, isLast)
-    const body = rows.slice(skipped)
-    skipped -= rows.length - body.length
-    if (column === undefined) return []
-    return body.flatMap((row): ReadonlyArray<Item> => {
-      const url = row[column]?.trim() ?? ""
-      const others = columns.flatMap((_, i) => (i === column ? [] : [row[i] ?? ""]))
-      return url === "" ? [] : [{ url, others }]
-    })
   }
+  if (column === undefined) return []
+  return rows.slice(rowsBefore).flatMap((row) => {
+    const others = columns.flatMap((_, i) => (i === column ? [] : [row[i] ?? ""]))
+    return urlsOf(row[column] ?? "").map((url): Item => ({ url, others }))
+  })
+}
+
+/** Splits a CSV into its rows that are not blank. `openQuote` is the index of a quote. */
+const parsed = (
+  text: string,
+  options: Pick<Table, "delimiter"> & Pick<Layout, "comments"> & { readonly preview?: number },
+) => {
+  const { data, errors } = Papa.parse<Array<string>>(text, { ...options, newline: "\n" })
+  // A quote that is not closed ends at the next quote, if there is one. Then the lines between them
+  // are in one cell, and that quote is inside the cell.
+  const open = errors.find(
+    ({ code, row = 0 }) =>
+      code === "MissingQuotes" ||
+      data[row]?.some((cell) => cell.includes("\n") && cell.includes('"')),
+  )
+  return { rows: data.filter((row) => row.some(isFilled)), openQuote: open?.index }
 }
 
 interface Layout {
@@ -275,18 +146,16 @@ interface Layout {
 
 const layoutOf = (
   text: string,
-  options: {
-    readonly isWhole: boolean
-    readonly asked: string | undefined
-    readonly separator: string | undefined
-  },
+  asked: string | undefined,
+  separator: string | undefined,
 ): Layout | undefined => {
-  const { asked, separator } = options
   // A first column may have the name #.
   const comments = /^\s*#[\t,;|]/.test(text) ? false : "#"
-  const split = (delimiter: string) => splitter(delimiter, comments)(text, options.isWhole)
-  const { before, delimiter, rows } = (separator === undefined ? ["\t", ";", ","] : [separator])
-    .map((delimiter) => ({ delimiter, ...tableIn(split(delimiter)) }))
+  const { before, delimiter, rows } = (separator === undefined ? delimiters : [separator])
+    .map((delimiter) => ({
+      delimiter,
+      ...tableIn(parsed(text, { delimiter, comments, preview: sampledRows }).rows),
+    }))
     .reduce((best, other) => (other.fitting > best.fitting ? other : best))
   const [first, ...others] = rows
   if (first === undefined) return undefined
@@ -294,8 +163,7 @@ const layoutOf = (
   const hasUrls = others.some((row) => row.some(isUrl))
   const hasHeader = isNamed || (!first.some(isUrl) && (hasUrls || hasTitle(first)))
   const isClear = asked !== undefined || separator !== undefined
-  if (!isClear && !isTable(rows, hasHeader && (hasUrls || first.length > 1), split(none)))
-    return undefined
+  if (!isClear && !isTable(rows, hasHeader && (hasUrls || first.length > 1), text)) return undefined
   const columns = first.map((cell, i) => (hasHeader && cell.trim()) || `column ${i + 1}`)
   const candidates = candidatesOf(columns, hasHeader ? others : rows)
   const [only, second] = candidates
@@ -307,6 +175,8 @@ const layoutOf = (
     rowsBefore: before + (hasHeader ? 1 : 0),
   }
 }
+
+const delimiters = ["\t", ";", ",", "|"]
 
 // Finds the table behind the lines that some programs write before it: titles and dates, which fill
 // at most half of the table's columns, or end before the header's last column. `fitting` counts the
@@ -337,21 +207,17 @@ const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length
 
 // True when half of the rows are as wide as the first one, and the rows have a header or one quoted
 // column, or most lines are no URLs as they stand. A URL may contain a comma.
-const isTable = (
-  rows: ReadonlyArray<ReadonlyArray<string>>,
-  hasHeader: boolean,
-  lines: ReadonlyArray<ReadonlyArray<string>>,
-) => {
+const isTable = (rows: ReadonlyArray<ReadonlyArray<string>>, hasHeader: boolean, text: string) => {
   const width = widthOf(rows)
-  const [head = ""] = lines[0] ?? []
+  const lines = linesOf(text).slice(0, sampledRows)
   // Several quoted cells that were read as one still contain a quote. They are no header.
-  const isQuoted = head.trimStart().startsWith('"') && !(rows[0]?.[0] ?? "").includes('"')
-  const urls = lines.filter(([line = ""]) => urlsOf(line).every(isUrl))
+  const isQuoted = lines[0]?.startsWith('"') === true && !/["\n]/.test(rows[0]?.[0] ?? "")
   return (
     (width > 1 || isQuoted) &&
     rows.filter((row) => row.length === width).length * 2 >= rows.length &&
     (hasHeader ||
-      (rows.some((row) => row.some(isUrl)) && (width === 1 || urls.length * 2 < lines.length)))
+      (rows.some((row) => row.some(isUrl)) &&
+        (width === 1 || lines.filter(isUrl).length * 2 < lines.length)))
   )
 }
 
@@ -390,26 +256,36 @@ const indexOf = (asked: string, columns: ReadonlyArray<string>): number => {
 }
 
 const title =
-  /^(urls?|domains?|(web ?)?sites?|(web ?)?pages?|(web ?)?address(es)?|links?|hosts?|host ?names?|targets?)$/i
+  /^(((source|site|referring page) ?)?urls?|domains?|(web ?)?sites?|(web ?)?pages?|(web ?)?address(es)?|links?|hosts?|host ?names?|targets?)$/i
 
-/** True for text that looks like a URL of a public host: a cell such as 2.35 does not. */
-const isUrl = (cell: string) =>
-  /^(https?:)?(\/\/)?([\p{L}\p{M}\p{N}_-]+\.)+\p{L}[\p{L}\p{M}\p{N}-]+\.?(:\d+)?([/?#]\S*)?$/iu.test(
-    cell.trim(),
+/** True for a word that looks like a URL of a public host: 2.35 does not. */
+const looksLikeUrl = (word: string) =>
+  /^(https?:)?(\/\/)?([\p{L}\p{M}\p{N}_-]+\.)+\p{L}[\p{L}\p{M}\p{N}-]+\.?(:\d+)?([/?#].*)?$/iu.test(
+    word,
   )
 
-// Splits a line into its URLs, which may be quoted, at tabs, commas and semicolons. Does not split
-// at a comma or semicolon that may be part of a URL, as in `example.com/a,b`.
-const urlsOf = (line: string): ReadonlyArray<string> => {
-  const split = (separator: RegExp) =>
-    line
-      .split(separator)
-      .map((cell) => cell.trim().replace(/^"([^"]*)"$/, "$1"))
-      .filter(isFilled)
-  const narrow = split(/[\t,;]/)
+/** True for text that has URLs and nothing else. */
+const isUrl = (text: string) => {
+  const urls = urlsOf(text)
+  return urls.length > 0 && urls.every(looksLikeUrl)
+}
+
+// Splits text into words, which may be URLs, without repairing a word. White space and characters
+// that no URL contains end a word.
+const urlsOf = (text: string): ReadonlyArray<string> =>
+  trimmed(text)
+    .replace(/\p{White_Space}#.*$/su, "")
+    .split(/[\p{White_Space}|<>"，]+/u)
+    .flatMap(partsOf)
+    .map((word) => trimmed(word).replace(/^(?:sc-)?domain:/i, ""))
+    .filter((word) => word !== "")
+
+// Splits a word at commas and semicolons, but not where they may be part of a URL, as in
+// `example.com/a,b`.
+const partsOf = (word: string) => {
+  const [whole = ""] = /[^,;](?:.*[^,;])?/s.exec(word) ?? []
+  const parts = whole.split(/[,;]+/)
   const isSafe =
-    narrow.every((cell) => !/[/?#]/.test(cell)) || narrow.every((cell) => /^https?:/i.test(cell))
-  if (isSafe && narrow.every(isUrl)) return narrow
-  const wide = split(/\t|[,;](?:\s+|$)/)
-  return wide.every(isUrl) ? wide : [line]
+    parts.every((part) => !/[/?#]/.test(part)) || parts.every((part) => /^https?:/i.test(part))
+  return isSafe && parts.every(looksLikeUrl) ? parts : [whole]
 }

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from "@preact/signals"
-import { decoded } from "../lists/UrlList.ts"
+import { decoded, type Text } from "../lists/UrlList.ts"
 import { counted } from "../text/counted.ts"
 import { key } from "./Account.ts"
 import { activeRun, check, isChecked, limit } from "./ConsoleState.ts"
@@ -7,11 +7,8 @@ import { focusKeyField } from "./KeyPanel.tsx"
 import { addresses } from "./Texts.ts"
 import * as UrlList from "./UrlList.ts"
 
-interface Attachment {
+interface Attachment extends Text {
   readonly name: string
-  readonly text: string
-  /** True for a file that is not in UTF-8. */
-  readonly isWindows1252: boolean
 }
 
 const typed = signal("")
@@ -22,7 +19,12 @@ const isDropTarget = signal(false)
 /** The number of the column that the user chose; undefined to find the column. */
 const column = signal<string | undefined>(undefined)
 
-const list = computed(() => UrlList.read(attached.value?.text ?? typed.value, column.value))
+const list = computed(() =>
+  UrlList.read(attached.value ?? { text: typed.value, isGuessed: false }, column.value),
+)
+
+/** True when the user agreed to the hosts whose letters are guessed. */
+const isGuessRight = signal(false)
 
 export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
 
@@ -40,6 +42,7 @@ const attach = (file: Attachment) =>
   batch(() => {
     problem.value = undefined
     column.value = undefined
+    isGuessRight.value = false
     attached.value = file
   })
 
@@ -47,6 +50,7 @@ const setText = (text: string) =>
   batch(() => {
     problem.value = undefined
     column.value = undefined
+    isGuessRight.value = false
     attached.value = undefined
     typed.value = text
   })
@@ -63,11 +67,7 @@ const take = async (files: FileList | null | undefined) => {
     return
   }
   try {
-    let text = ""
-    let isWindows1252 = false
-    const bytes = [new Uint8Array(await file.arrayBuffer())]
-    for await (const piece of decoded(bytes, () => (isWindows1252 = true))) text += piece
-    attach({ name: file.name, text, isWindows1252 })
+    attach({ name: file.name, ...decoded(new Uint8Array(await file.arrayBuffer())) })
   } catch {
     problem.value = `${file.name} could not be read. Check that the file still exists and choose the file again, or paste the list.`
   }
@@ -90,7 +90,7 @@ const paste = (event: ClipboardEvent, field: HTMLTextAreaElement) => {
   attach({
     name: pasted,
     text: parts.filter((part) => part !== "").join("\n"),
-    isWindows1252: false,
+    isGuessed: false,
   })
 }
 
@@ -123,6 +123,11 @@ const start = async (event: SubmitEvent) => {
         ? "The list is empty: paste some addresses, or choose a file."
         : "Choose the column that has the addresses.")
     document.getElementById("list")?.focus()
+    return
+  }
+  if (list.value.guessed.length > 0 && !isGuessRight.value) {
+    problem.value = "Confirm the hosts that were guessed, or save the file as UTF-8."
+    document.getElementById("guess")?.focus()
     return
   }
   problem.value = undefined
@@ -283,14 +288,14 @@ const Attached = ({ name }: { readonly name: string }) => (
 // Shows how the console reads the user's list, before anything is paid. When the list is a table,
 // the user can choose the column that has the addresses.
 const Reading = () => {
-  const { items, own, repeated, table } = list.value
+  const { guessed, items, own, repeated, table } = list.value
   const parts = [
     length.value === 0
       ? "Paste a list of any length, or drop a file here."
       : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
     ...(repeated === 0 ? [] : [counted(repeated, "duplicate")]),
-    ...(attached.value?.isWindows1252 === true ? ["read as Windows-1252, not UTF-8"] : []),
+    ...(attached.value?.isGuessed === true ? ["read as Windows-1252, not UTF-8"] : []),
   ]
   return (
     <>
@@ -311,6 +316,17 @@ const Reading = () => {
               </option>
             ))}
           </select>
+        </label>
+      )}
+      {guessed.length > 0 && (
+        <label>
+          <input
+            type="checkbox"
+            id="guess"
+            checked={isGuessRight.value}
+            onChange={({ currentTarget }) => (isGuessRight.value = currentTarget.checked)}
+          />{" "}
+          The letters are guessed from the encoding. Hosts as in {guessed[0]} are right
         </label>
       )}
       {(attached.value !== undefined || own !== undefined) && items.length > 0 && (

@@ -7,24 +7,30 @@ export interface UrlList extends KeptList {
   readonly repeated: number
   /** Undefined when the text is not a table. */
   readonly table: List.Table | undefined
+  /** The URLs whose host has letters outside ASCII that come from a guessed encoding. */
+  readonly guessed: ReadonlyArray<string>
   /** Why the text cannot be read. */
   readonly problem?: string
 }
 
 /** `column` is the number of the column that the user chose. */
-export const read = (text: string, column?: string): UrlList => {
+export const read = (text: List.Text, column?: string): UrlList => {
   try {
-    const reader = List.reader(column)
-    const all = [...reader.push(text), ...reader.end()]
-    const table = reader.table()
+    const { guessed, items: all, table } = List.read(text, column)
     const items = all.map(({ others, url }) => ({ url, others: [...others] }))
     const repeated = items.length - new Set(items.map(({ url }) => url)).size
     return table?.column === undefined
-      ? { items, repeated, table }
-      : { items, repeated, table, own: { column: table.column, columns: [...table.columns] } }
+      ? { items, repeated, table, guessed }
+      : {
+          items,
+          repeated,
+          table,
+          guessed,
+          own: { column: table.column, columns: [...table.columns] },
+        }
   } catch (error) {
     if (!(error instanceof List.UnreadableList)) throw error
-    return { items: [], repeated: 0, table: undefined, problem: error.message }
+    return { items: [], repeated: 0, table: undefined, guessed: [], problem: error.message }
   }
 }
 

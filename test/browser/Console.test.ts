@@ -457,7 +457,7 @@ describe.skipIf(isMissing)("the console", () => {
         const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
         yield* act((page) => useKey(page, key))
         const files = fixtures.filter(({ urls }) => urls.length > 0)
-        for (const { column, content, isWindows1252 = false, urls, ...fixture } of files) {
+        for (const { column, content, isGuessed = false, urls, ...fixture } of files) {
           const buffer = Buffer.from(content)
           const from =
             column === undefined
@@ -472,10 +472,15 @@ describe.skipIf(isMissing)("the console", () => {
           const shown =
             `${urls.length} ${urls.length === 1 ? "address" : "addresses"}${from}` +
             (equal === 0 ? "" : ` · ${equal} duplicate`) +
-            (isWindows1252 ? " · read as Windows-1252, not UTF-8" : "")
+            (isGuessed ? " · read as Windows-1252, not UTF-8" : "")
           yield* act(() => page.getByText(shown, { exact: true }).last().waitFor())
 
-          const { duplicates = 0, name, targets } = fixture
+          const { duplicates = 0, guessed, name, targets } = fixture
+          if (guessed !== undefined) {
+            yield* act(() => page.getByRole("button", { name: "What does it cost?" }).click())
+            yield* act(() => page.getByText("Confirm the hosts that were guessed").waitFor())
+            yield* act(() => page.getByLabel("are right").check())
+          }
           const before = yield* books
           yield* act(() => page.getByRole("button", { name: "What does it cost?" }).click())
           const asked = page.getByRole("group", { name: "Before anything is paid" })
@@ -518,9 +523,9 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(() =>
           page
             .getByLabel("Choose a file")
-            .setInputFiles({ name: "a.xlsx", mimeType: "", buffer: Buffer.from("PK\0\0") }),
+            .setInputFiles({ name: "a.xlsx", mimeType: "", buffer: Buffer.from("PK\x03\x04") }),
         )
-        yield* act(() => page.getByText("a.xlsx is not a text file").waitFor())
+        yield* act(() => page.getByText("a.xlsx is a workbook").waitFor())
       }),
     timeout,
   )

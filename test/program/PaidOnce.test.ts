@@ -190,6 +190,12 @@ describe("the same list", () => {
           const { content, duplicates = 0, name, targets, urls } = fixture
           writeFileSync(join(cwd, `${i}.txt`), content)
           const command = args.with(1, `${i}.txt`)
+          if (fixture.guessed !== undefined) {
+            const { code, stderr } = yield* verb(cwd, command)
+            assert.strictEqual(code, 1)
+            assert.include(stderr, "are guessed, such as in bücher.de; add --yes to go on")
+            command.push("--yes")
+          }
           const preview = yield* verb(cwd, [...command, "--preview", "--json"])
           const done = yield* verb(cwd, [...command, "--output", `${i}.json`, "--columns", "url"])
           assert.strictEqual(done.code, 0, done.stderr)
@@ -220,12 +226,12 @@ describe("the same list", () => {
     () =>
       Effect.gen(function* () {
         const { args, cwd, read } = yield* service()
-        for (const { column, content, isWindows1252, name, urls } of fixtures) {
+        for (const { column, content, isGuessed, name, urls } of fixtures) {
           if (!name.startsWith("an export of")) continue
           writeFileSync(join(cwd, "list.txt"), content)
           const done = yield* verb(cwd, [...args, "--output", "out.csv", "--journal", `${name}.db`])
           assert.strictEqual(done.code, 0, done.stderr)
-          const text = textOf(content, isWindows1252)
+          const text = textOf(content, isGuessed)
           const [header = [], ...rows] = rowsIn(text)
           const [written = [], ...found] = rowsIn(read("out.csv"))
           assert.deepStrictEqual(written.slice(0, header.length), header, name)
@@ -296,10 +302,10 @@ describe("the same list", () => {
 const rowsIn = (text: string) =>
   Papa.parse<Array<string>>(text.replace("\uFEFF", ""), { skipEmptyLines: true }).data
 
-const textOf = (content: string | Uint8Array, isWindows1252 = false) =>
+const textOf = (content: string | Uint8Array, isGuessed = false) =>
   typeof content === "string"
     ? content
-    : new TextDecoder(isWindows1252 ? "windows-1252" : "utf-16le").decode(content)
+    : new TextDecoder(isGuessed ? "windows-1252" : "utf-16le").decode(content)
 
 const collected = async <A>(results: AsyncIterable<A>) => {
   const all: Array<A> = []

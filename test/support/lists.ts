@@ -10,7 +10,9 @@ interface Fixture {
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
   /** True for bytes that are not UTF-8. */
-  readonly isWindows1252?: boolean
+  readonly isGuessed?: boolean
+  /** The URLs whose host is guessed. */
+  readonly guessed?: ReadonlyArray<string>
 }
 
 const two = ["a.com", "https://b.com/x,y#z"]
@@ -22,7 +24,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
     name: "lines with a byte order mark, comments, blank lines, spaces and line ends of all kinds",
     targets: 2,
     content: "\uFEFFa.com\r\n\r\n  \n# no\n  # nor this\n\tb.com \r#\nlocalhost\nnot a url\n=1+1",
-    urls: ["a.com", "b.com", "localhost", "not a url", "=1+1"],
+    urls: ["a.com", "b.com", "localhost", "not", "a", "url", "=1+1"],
   },
   {
     name: "lines in UTF-16 with the low byte first",
@@ -53,7 +55,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
     name: "lines of text that contain commas",
     targets: 0,
     content: "one, two\nthree, four\n",
-    urls: ["one, two", "three, four"],
+    urls: ["one", "two", "three", "four"],
   },
   {
     name: "lines with several URLs",
@@ -194,7 +196,8 @@ export const fixtures: ReadonlyArray<Fixture> = [
     ),
     urls: ["bücher.de", "müller.de"],
     column: "Straße",
-    isWindows1252: true,
+    isGuessed: true,
+    guessed: ["bücher.de", "müller.de"],
   },
   {
     name: "lines in UTF-8 with accents, and no byte order mark",
@@ -262,7 +265,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
     ),
     urls: ["https://a.com/", "https://a.com/über", "Summe"],
     column: "Häufigste Seiten",
-    isWindows1252: true,
+    isGuessed: true,
   },
   {
     name: "a CSV with duplicates of every kind",
@@ -306,4 +309,158 @@ export const fixtures: ReadonlyArray<Fixture> = [
     content: '"a.com","b.com"\n',
     urls: ["a.com", "b.com"],
   },
+  {
+    name: "a line with two URLs",
+    targets: 2,
+    content: "https://example.com/ https://example.org/",
+    urls: ["https://example.com/", "https://example.org/"],
+  },
+  {
+    name: "lines with white space of any kind, and with characters that end a URL",
+    targets: 8,
+    content:
+      "https://a.com/1 <a.com/2>\u3000a.com/3，a.com/4|a.com/5\n" +
+      'https://a.com/6"https://a.com/7"\nsee https://ja.wikipedia.org/wiki/日本\nhttps://a.com/1 ,x y',
+    duplicates: 1,
+    urls: [
+      "https://a.com/1",
+      "a.com/2",
+      "a.com/3",
+      "a.com/4",
+      "a.com/5",
+      "https://a.com/6",
+      "https://a.com/7",
+      "see",
+      "https://ja.wikipedia.org/wiki/日本",
+      "https://a.com/1",
+      "x",
+      "y",
+    ],
+  },
+  {
+    name: "a line with a remark",
+    targets: 1,
+    content: "https://example.com/page # competitor",
+    urls: ["https://example.com/page"],
+  },
+  {
+    name: "a table with bars",
+    targets: 2,
+    content: "url|da\nhttps://example.com/|1\nhttps://example.org/|2\n",
+    urls: ["https://example.com/", "https://example.org/"],
+    column: "url",
+  },
+  {
+    name: "a URL and an invisible character",
+    targets: 1,
+    content: "https://example.org/\u200B",
+    urls: ["https://example.org/"],
+  },
+  {
+    name: "a URL between marks of its direction",
+    targets: 1,
+    content: "\u202Ahttps://example.com/a\u202C",
+    urls: ["https://example.com/a"],
+  },
+  {
+    name: "a URL with an invisible character inside",
+    targets: 1,
+    content: "https://example.com/a\u200Bb",
+    urls: ["https://example.com/a\u200Bb"],
+  },
+  {
+    name: "two spellings of one escape",
+    targets: 1,
+    duplicates: 1,
+    content: "https://example.com/%c3%a9\nhttps://example.com/%C3%A9\n",
+    urls: ["https://example.com/%c3%a9", "https://example.com/%C3%A9"],
+  },
+  {
+    name: "domains to disavow",
+    targets: 1,
+    content: "# sent\ndomain:spam1.example.com\n",
+    urls: ["spam1.example.com"],
+  },
+  {
+    name: "the properties of Search Console",
+    targets: 2,
+    content: "siteUrl\nsc-domain:example.com\nhttps://www.example.org/\n",
+    urls: ["example.com", "https://www.example.org/"],
+  },
+  {
+    name: "a CSV of the properties of Search Console",
+    targets: 2,
+    content:
+      "siteUrl,permissionLevel\nsc-domain:example.com,siteOwner\nhttps://www.example.org/,siteOwner\n",
+    urls: ["example.com", "https://www.example.org/"],
+    column: "siteUrl",
+  },
+  {
+    name: "the backlinks of Ahrefs",
+    targets: 1,
+    content:
+      "Referring page title\tReferring page URL\tTarget URL\nA\thttps://a.com/x\thttps://b.com/\n",
+    urls: ["https://a.com/x"],
+    column: "Referring page URL",
+  },
+  {
+    name: "the batch analysis of Ahrefs",
+    targets: 1,
+    content: "Target,Mode,IP,DR\na.com/x,exact,192.0.2.1,12\n",
+    urls: ["a.com/x"],
+    column: "Target",
+  },
+  {
+    name: "the backlinks of Semrush",
+    targets: 1,
+    content: "Page ascore,Source title,Source url,Target url\n5,A,https://a.com/x,https://b.com/\n",
+    urls: ["https://a.com/x"],
+    column: "Source url",
+  },
+  {
+    name: "the backlinks of Majestic",
+    targets: 1,
+    content: "Target URL,Source URL,Anchor Text\nhttps://b.com/,https://a.com/x,A\n",
+    urls: ["https://a.com/x"],
+    column: "Source URL",
+  },
+  {
+    name: "the referring domains of Majestic",
+    targets: 1,
+    content: "Item,Domain,Example\n1,a.com,b.com\n",
+    urls: ["a.com"],
+    column: "Domain",
+  },
+  {
+    name: "the pages of Sitebulb",
+    targets: 1,
+    content: "URL,Canonical URL,HTTP Status Code\nhttps://a.com/x,https://a.com/,200\n",
+    urls: ["https://a.com/x"],
+    column: "URL",
+  },
+]
+
+/** Files that are refused, and the words for it. */
+export const refused: ReadonlyArray<
+  readonly [name: string, content: string | Uint8Array, message: string]
+> = [
+  ["a workbook", "PK\u0003\u0004\0\0", "is a workbook or an archive; save the sheet"],
+  [
+    "an old workbook",
+    Buffer.from("d0cf11e0a1b11ae10000000000000000", "hex"),
+    "is a workbook or an archive; save the sheet",
+  ],
+  [
+    "a picture",
+    Buffer.from("89504e470d0a1a0a0000000d49484452", "hex"),
+    "is not a text file; save a spreadsheet as CSV",
+  ],
+  [
+    "rich text",
+    "{\\rtf1\\ansi\n\\f0 https://example.com/\\line\n}",
+    "is rich text (RTF); save it as plain text",
+  ],
+  ["a page", "\uFEFF\n<!doctype html>\n<a href='https://example.com/'>", "is HTML or XML"],
+  ["a JSON object", '{"url": "https://example.com/"}', "is JSON"],
+  ["a JSON array", '["https://example.com/","https://example.org/"]', "is JSON"],
 ]
