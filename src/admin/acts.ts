@@ -1,51 +1,61 @@
 /** Acts of the administration: each is done at most once under an idempotency key. */
 import { createHash } from "node:crypto"
-import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as HttpApp from "@effect/platform/HttpApp"
+import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { AuditLog, CurrentRequest, type FormerAct } from "../AuditLog.ts"
+import { AuditLog, CurrentRequest } from "../AuditLog.ts"
 import { UnprocessableContent } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
-import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
 
-/** What `once` did: the change now, or before under the same idempotency key. */
-export type Done<A> =
-  | { readonly isRepeat: false; readonly value: A }
-  | { readonly isRepeat: true; readonly rowId: string }
+/** What a handler knows of its request. */
+export interface Asked {
+  readonly request: HttpServerRequest
+  readonly headers: { readonly "idempotency-key"?: string }
+}
 
 /**
  * Does a change that appends a line with this action. Under an idempotency key that was used for
- * the same request, returns the id of what was changed then. Fails with 400 when the key is not
- * valid, and with 422 when it was used for another request.
+ * the same request, reads again what was changed then, by its id, and the answer is that of a
+ * repeat. Fails with 422 when the key was used for another request.
  */
-export const once = <A, E, R>(action: string, change: Effect.Effect<A, E, R>) =>
+export const once = <A, E, R, B, E2, R2>(
+  { headers, request }: Asked,
+  action: string,
+  change: Effect.Effect<A, E, R>,
+  again: (rowId: string) => Effect.Effect<B, E2, R2>,
+) =>
   Effect.gen(function* () {
-    const request = yield* HttpServerRequest
-    const key = yield* IdempotencyHeader.fromHeader(request.headers["idempotency-key"])
-    if (key === undefined) return doneNow(yield* change)
+    const key = headers["idempotency-key"]
+    if (key === undefined) return yield* change
     const { doneUnder } = yield* AuditLog
     const current = { key, fingerprint: fingerprintOf(request, yield* Effect.orDie(request.json)) }
-    const former = Effect.flatMap(doneUnder(key), (acts) =>
-      acts.some(({ fingerprint }) => fingerprint !== current.fingerprint)
-        ? refuse(new UnprocessableContent({ message: usedBefore }))
-        : Effect.succeed(acts.find((one) => one.action === action)),
-    )
-    const before = yield* former
-    if (before !== undefined) return doneBefore(before)
-    return yield* change.pipe(
-      Effect.provideService(CurrentRequest, current),
-      Effect.map(doneNow),
-      // A request with the same key may have done the act meanwhile, so that this one was refused.
-      Effect.catchAllCause((cause) =>
-        Effect.flatMap(former, (act) =>
-          act === undefined ? Effect.failCause(cause) : Effect.succeed(doneBefore(act)),
-        ),
+    const unlessDone = <E3, R3>(otherwise: Effect.Effect<A | B, E3, R3>) =>
+      Effect.flatMap(
+        doneUnder(key),
+        (acts): Effect.Effect<A | B, E2 | E3 | UnprocessableContent, R2 | R3> => {
+          if (acts.some(({ fingerprint }) => fingerprint !== current.fingerprint))
+            return refuse(new UnprocessableContent({ message: usedBefore }))
+          const act = acts.find((one) => one.action === action)
+          return act === undefined ? otherwise : repeated(again(act.rowId ?? ""))
+        },
+      )
+    return yield* unlessDone(
+      change.pipe(
+        Effect.provideService(CurrentRequest, current),
+        // A request with the same key may have done the act meanwhile, so that this one was refused.
+        Effect.catchAllCause((cause) => unlessDone(Effect.failCause(cause))),
       ),
     )
   })
 
-const doneNow = <A>(value: A): Done<A> => ({ isRepeat: false, value })
-const doneBefore = ({ rowId }: FormerAct): Done<never> => ({ isRepeat: true, rowId: rowId ?? "" })
+const repeated = <A, E, R>(again: Effect.Effect<A, E, R>) =>
+  Effect.tap(again, () =>
+    HttpApp.appendPreResponseHandler((_, response) => {
+      const answer = HttpServerResponse.setStatus(response, 200)
+      return Effect.succeed(HttpServerResponse.setHeader(answer, "idempotent-replayed", "true"))
+    }),
+  )
 
 const usedBefore =
   "This Idempotency-Key was used with another request; use a new key for a new request."
@@ -54,10 +64,3 @@ const fingerprintOf = ({ method, url }: HttpServerRequest, body: unknown) =>
   createHash("sha256")
     .update(JSON.stringify([method, url, body]))
     .digest("hex")
-
-/** The answer to a repeat. */
-export const repeated = (data: object) =>
-  HttpServerResponse.unsafeJson(
-    { success: true, data },
-    { headers: { "idempotent-replayed": "true" } },
-  )

@@ -18,7 +18,6 @@ import { FigureHistory } from "../providers/FigureHistory.ts"
 import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import { answerHistory } from "../http/handlers.ts"
 import * as OneByOne from "../http/OneByOne.ts"
-import { textOf } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
@@ -33,12 +32,24 @@ import {
 import * as ProviderReport from "../providers/ProviderReport.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { UsageReport } from "../UsageReport.ts"
-import { type Done, once, repeated } from "./acts.ts"
+import { type Asked, once } from "./acts.ts"
 
 const answer = <A>(data: A) => ({ success: true as const, data })
 
-const notFound = ({ message }: { readonly message: string }) => new NotFound({ message })
-const contradiction = ({ message }: { readonly message: string }) => new Contradiction({ message })
+/** Answers with long lists, which the schema's encoder would take long for. */
+const answerJson = (data: object) => HttpServerResponse.unsafeJson(answer(data))
+
+interface Messaged {
+  readonly message: string
+}
+const notFound = ({ message }: Messaged) => new NotFound({ message })
+const contradiction = ({ message }: Messaged) => new Contradiction({ message })
+
+/** The change, whose refusal is a line of the audit log and an error of the contract. */
+const recorded =
+  <E2>(action: string, subject: string, toError: (error: Messaged) => E2) =>
+  <A, E extends Messaged, R>(change: Effect.Effect<A, E, R>) =>
+    Effect.mapError(refused(action, subject)(change), toError)
 
 const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
   available: creditsOf(Balance.available({ charged, granted, held })),
@@ -46,10 +57,6 @@ const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
   granted,
   charged,
 })
-
-/** Answers an act that is done now, or was done before under the same idempotency key. */
-const answerDone = <A extends object>({ isRepeat }: Done<unknown>, data: A) =>
-  isRepeat ? repeated(data) : answer(data)
 
 /** With an `act`, the audit log gets a line when the account does not exist. */
 const makeFind = (accounts: Accounts["Type"]) => (nameOrId: string, act?: string) => {
@@ -77,53 +84,53 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
     const change = makeChange(ledger)
 
     return handlers
-      .handleRaw("accounts", ({ urlParams: { before, limit, search: text } }) =>
+      .handleRaw("accounts", ({ urlParams: { search: text, ...page } }) =>
         Effect.gen(function* () {
-          const found = yield* reading(accounts.search({ text, limit, before }))
+          const found = yield* reading(accounts.search({ text, ...page }))
           const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
-          return HttpServerResponse.unsafeJson(answer({ accounts: rows }))
+          return answerJson({ accounts: rows })
         }),
       )
-      .handle("createAccount", ({ payload: { credits = creditsOf(0), name } }) =>
+      .handle("createAccount", (asked) =>
         Effect.gen(function* () {
-          const created = accounts.create(name).pipe(refused("account.create", name))
-          const done = yield* once("account.create", Effect.mapError(created, contradiction))
-          const id = done.isRepeat ? (yield* find(done.rowId)).id : done.value.id
-          if (credits > 0) yield* once("credits.grant", change(id, credits, "opening grant"))
-          return answerDone(done, { account: { id, name }, credits })
+          const { credits = creditsOf(0), name } = asked.payload
+          const action = "account.create"
+          const created = accounts.create(name).pipe(recorded(action, name, contradiction))
+          const { id } = yield* once(asked, action, created, (rowId) => find(rowId))
+          if (credits > 0) {
+            const granted = change(id, credits, "opening grant")
+            yield* once(asked, "credits.grant", granted, () => balanceOf(id))
+          }
+          return answer({ account: { id, name }, credits })
         }),
       )
       .handle("account", ({ path }) =>
-        Effect.gen(function* () {
-          return answer({ account: yield* rowOf(yield* find(path.name)) })
-        }),
+        Effect.map(Effect.flatMap(find(path.name), rowOf), (account) => answer({ account })),
       )
       .handle("updateAccount", ({ path, payload: { suspended } }) =>
         Effect.gen(function* () {
           const act = suspended ? "account.suspend" : "account.resume"
           const { id } = yield* find(path.name, act)
-          const changed = (suspended ? accounts.suspend(id) : accounts.resume(id)).pipe(
-            refused(act, path.name),
-          )
-          return answer({ account: yield* rowOf(yield* Effect.mapError(changed, notFound)) })
+          const changed = suspended ? accounts.suspend(id) : accounts.resume(id)
+          const account = yield* changed.pipe(recorded(act, path.name, notFound))
+          return answer({ account: yield* rowOf(account) })
         }),
       )
-      .handle("changeCredits", ({ path, payload: { amount, note } }) =>
+      .handle("changeCredits", (asked) =>
         Effect.gen(function* () {
+          const { amount, note } = asked.payload
           const action = amount > 0 ? "credits.grant" : "credits.correct"
-          const { id, name } = yield* find(path.name, action)
-          const done = yield* once(action, change(id, amount, note).pipe(refused(action, name)))
-          const balance = done.isRepeat ? yield* balanceOf(id) : done.value
-          return answerDone(done, { account: name, ...fundsOf(balance) })
+          const { id, name } = yield* find(asked.path.name, action)
+          const changed = change(id, amount, note).pipe(refused(action, name))
+          const balance = yield* once(asked, action, changed, () => balanceOf(id))
+          return answer({ account: name, ...fundsOf(balance) })
         }),
       )
       .handleRaw("statement", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
           const entries = yield* reading(ledger.recent(id, urlParams))
-          return HttpServerResponse.unsafeJson(
-            answer({ account: name, entries: entries.map(entryOf) }),
-          )
+          return answerJson({ account: name, entries: entries.map(entryOf) })
         }),
       )
   }),
@@ -158,19 +165,46 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
     const keys = yield* ApiKeys
     const { budgets } = yield* CreditLedger
 
-    const rowsOf = (search: KeySearch) =>
+    /** Reads what the keys have spent, and returns a function that describes one of them. */
+    const describing = (found: ReadonlyArray<ApiKey.ApiKey>) =>
       Effect.gen(function* () {
-        const found = yield* reading(keys.search(search))
         const ids = found.map(({ id }) => id)
         const spent = yield* Effect.catchAll(budgets(ids), refuseUnavailable)
         const now = yield* Clock.currentTimeMillis
-        return found.map((key) => ({
-          account: key.accountName,
+        return (key: ApiKey.ApiKey, account: string) => ({
+          account,
           ...ApiKey.documentOf(key, spent.get(key.id), now),
-        }))
+        })
       })
 
-    const answerNewKey = makeAnswerNewKey(find, keys)
+    const rowsOf = (search: KeySearch) =>
+      Effect.gen(function* () {
+        const found = yield* reading(keys.search(search))
+        const describe = yield* describing(found)
+        return found.map((key) => describe(key, key.accountName))
+      })
+
+    const newKey = <E>(asked: Asked, made: Effect.Effect<ApiKey.IssuedKey, E, AuditLog>) =>
+      Effect.gen(function* () {
+        // The line of the new key names it; the line of a rotation names the old one.
+        const { key, record } = yield* once(asked, "key.create", made, (id) =>
+          keys.find(ApiKey.ApiKeyId.make(id)).pipe(
+            // The secret is stored nowhere.
+            Effect.map((record) => ({ key: null, record })),
+            Effect.mapError(notFound),
+          ),
+        )
+        const { budget = null, expiresAt, id, scopes } = record
+        const { name: account } = yield* find(record.accountId)
+        return answer({
+          key: key && Redacted.value(key),
+          id,
+          account,
+          expiresAt: isoTime(expiresAt),
+          scopes,
+          budget,
+        })
+      })
 
     return handlers
       .handle("keys", ({ urlParams: { search: text, ...page } }) =>
@@ -182,67 +216,33 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
           return answer({ account: name, keys: yield* rowsOf({ account: id, ...urlParams }) })
         }),
       )
-      .handle("createKey", ({ path, payload }) =>
+      .handle("createKey", (asked) =>
         Effect.gen(function* () {
-          const account = yield* find(path.name, "key.create")
-          const done = yield* once("key.create", keys.issue({ account: account.id, ...payload }))
-          return yield* answerNewKey(done)
+          const account = yield* find(asked.path.name, "key.create")
+          return yield* newKey(asked, keys.issue({ account: account.id, ...asked.payload }))
         }),
       )
       .handle("updateKey", ({ path, payload }) =>
         Effect.gen(function* () {
-          const updated = keys.update(path.id, payload).pipe(refused("key.update", path.id))
-          const key = yield* Effect.mapError(updated, notFound)
-          const { name: account } = yield* find(key.accountId)
-          const spent = yield* Effect.catchAll(budgets([key.id]), refuseUnavailable)
-          const now = yield* Clock.currentTimeMillis
-          return answer({ key: { account, ...ApiKey.documentOf(key, spent.get(key.id), now) } })
+          const updated = keys.update(path.id, payload)
+          const key = yield* updated.pipe(recorded("key.update", path.id, notFound))
+          const { name } = yield* find(key.accountId)
+          return answer({ key: (yield* describing([key]))(key, name) })
         }),
       )
-      .handle("rotateKey", ({ path, payload: { grace = Duration.zero } }) =>
-        Effect.gen(function* () {
-          const rotated = keys.rotate(path.id, grace).pipe(refused("key.rotate", path.id))
-          // The line of the new key names it; the line of the rotation names the old one.
-          const done = yield* once("key.create", Effect.mapError(rotated, notFound))
-          return yield* answerNewKey(done)
-        }),
-      )
+      .handle("rotateKey", (asked) => {
+        const { id } = asked.path
+        const { grace = Duration.zero } = asked.payload
+        return newKey(asked, keys.rotate(id, grace).pipe(recorded("key.rotate", id, notFound)))
+      })
       .handle("revokeKey", ({ path }) =>
-        Effect.gen(function* () {
-          const revoked = keys.revoke(path.id).pipe(refused("key.revoke", path.id))
-          const { id, revokedAt } = yield* Effect.mapError(revoked, notFound)
-          return answer({ id, revokedAt: isoTime(revokedAt) })
-        }),
+        keys.revoke(path.id).pipe(
+          recorded("key.revoke", path.id, notFound),
+          Effect.map(({ id, revokedAt }) => answer({ id, revokedAt: isoTime(revokedAt) })),
+        ),
       )
   }),
 )
-
-const makeAnswerNewKey =
-  (find: ReturnType<typeof makeFind>, keys: ApiKeys["Type"]) => (done: Done<ApiKey.IssuedKey>) =>
-    Effect.gen(function* () {
-      if (!done.isRepeat) {
-        const { key, record } = done.value
-        const { name } = yield* find(record.accountId)
-        return answer(newKeyOf(record, name, Redacted.value(key)))
-      }
-      const record = yield* Effect.mapError(keys.find(ApiKey.ApiKeyId.make(done.rowId)), notFound)
-      const { name } = yield* find(record.accountId)
-      const { budget } = record
-      // The answer to a repeat has no key: the secret is stored nowhere.
-      return repeated({
-        ...newKeyOf(record, name, null),
-        budget: budget == null ? null : textOf(budget),
-      })
-    })
-
-const newKeyOf = (record: ApiKey.ApiKey, account: string, key: string | null) => ({
-  key,
-  id: record.id,
-  account,
-  expiresAt: isoTime(record.expiresAt),
-  scopes: record.scopes,
-  budget: record.budget ?? null,
-})
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
   Effect.zipWith(FigureHistory, OneByOne.make, (history, oneByOne) =>
@@ -261,14 +261,9 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
           Effect.map((providers) => answer({ providers })),
         ),
       )
-      .handle("providerReport", ({ urlParams: { limit, reconcile, since, until } }) =>
+      .handle("providerReport", ({ urlParams: { reconcile, ...question } }) =>
         circuits.pipe(
-          Effect.flatMap((vendors) =>
-            report(
-              { since: since?.getTime(), until: until?.getTime(), limit },
-              reconcile === undefined ? undefined : vendors,
-            ),
-          ),
+          Effect.flatMap((vendors) => report(question, reconcile && vendors)),
           Effect.map(answer),
           Effect.catchTag("StoreTimeout", refuseUnavailable),
         ),
@@ -301,20 +296,11 @@ const usage = HttpApiBuilder.group(AdminApi, "usage", (handlers) =>
   Effect.gen(function* () {
     const find = makeFind(yield* Accounts)
     const report = yield* UsageReport
-    return handlers.handleRaw(
-      "adminUsage",
-      ({ urlParams: { account: name, by, limit, since, until } }) =>
-        Effect.gen(function* () {
-          const account = name === undefined ? undefined : yield* find(name)
-          const rows = yield* report.rows({
-            by,
-            account: account?.id,
-            since: since?.getTime(),
-            until: until?.getTime(),
-            limit,
-          })
-          return HttpServerResponse.unsafeJson(answer({ rows }))
-        }).pipe(Effect.catchTag("StoreTimeout", refuseUnavailable)),
+    return handlers.handleRaw("adminUsage", ({ urlParams: { account: name, ...question } }) =>
+      Effect.gen(function* () {
+        const account = name === undefined ? undefined : (yield* find(name)).id
+        return answerJson({ rows: yield* report.rows({ ...question, account }) })
+      }).pipe(Effect.catchTag("StoreTimeout", refuseUnavailable)),
     )
   }),
 )

@@ -33,7 +33,7 @@ export const verb = Verb.make({
   run: ({ format, json, reconcile, since, until }) =>
     Effect.gen(function* () {
       const { report } = yield* ProviderReport.ProviderReport
-      const range = { since: since?.getTime(), until: until?.getTime() }
+      const range = { since, until }
       const found = yield* report(range, reconcile ? yield* vendors : undefined)
       yield* line(writers[json ? "json" : format](found))
       const errors = found.counts?.flatMap(({ error }) => error ?? []) ?? []

@@ -39,7 +39,7 @@ export const statement = Verb.make({
       const { id, name } = yield* accounts.find(account)
       const labels = new Map((yield* keys.list(id)).map((key) => [key.id, key.label]))
       const lines = ledger
-        .statement(id, { since: since?.getTime(), until: until?.getTime() })
+        .statement(id, { since, until })
         .pipe(Stream.map(toLine(labels)), writers[json ? "json" : format](name))
       yield* Stream.runForEach(lines, line)
     }).pipe(Effect.provide(Database.existing)),

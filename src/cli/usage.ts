@@ -42,7 +42,7 @@ export const verb = Verb.make({
       const accounts = yield* Accounts
       const report = yield* UsageReport.UsageReport
       const found = account === undefined ? undefined : yield* accounts.find(account)
-      const period = { since: since?.getTime(), until: until?.getTime() }
+      const period = { since, until }
       // One account has few rows. Of all accounts, the newest days, or those with most credits.
       const limit = found === undefined ? maxRows : undefined
       const rows = yield* report.rows({ ...period, account: found?.id, by, limit })

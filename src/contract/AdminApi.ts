@@ -20,10 +20,23 @@ import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
 import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
 import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
+import {
+  account,
+  data,
+  flag,
+  int,
+  list,
+  named,
+  optional,
+  orNull,
+  text,
+  textOrNull,
+  Time,
+} from "./fields.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
+import * as RequestHeader from "./RequestHeader.ts"
 import * as Wire from "./Wire.ts"
-import { data, optional } from "./fields.ts"
 
 /**
  * A body. A field that the operator misspelled must not be ignored: a key without its budget would
@@ -32,28 +45,19 @@ import { data, optional } from "./fields.ts"
 const body = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error" } })
 
-const Time = Schema.String.annotations({ description: "An ISO 8601 time." })
+const Funds = { available: Credits, held: Credits, granted: Credits, charged: Credits }
 
-const account = Schema.String.annotations({ description: "The name of the account." })
-
-const Funds = {
-  available: Credits,
-  held: Credits,
-  granted: Credits,
-  charged: Credits,
-}
-
-export const Account = Schema.Struct({
+const Account = named("Account", "An account and its credits.", [], {
   id: Schema.String,
   name: Schema.String,
-  suspended: Schema.Boolean.annotations({ description: "True when every request gets 403." }),
+  suspended: flag("True when every request gets 403."),
   ...Funds,
-}).annotations({ identifier: "Account", description: "An account and its credits." })
+})
 
-export const Key = Schema.Struct({
+const Key = named("Key", "An API key, without its secret.", [], {
   id: Schema.String,
   account,
-  start: Schema.String.annotations({ description: "The first characters of the key." }),
+  start: text("The first characters of the key."),
   label: Schema.NullOr(Schema.String),
   state: Schema.Literal("active", "expired", "revoked"),
   scopes: Schema.Array(Scope),
@@ -62,31 +66,30 @@ export const Key = Schema.Struct({
   expiresAt: Schema.NullOr(Time),
   revokedAt: Schema.NullOr(Time),
   lastUsedAt: Schema.NullOr(Time),
-}).annotations({ identifier: "Key", description: "An API key, without its secret." })
+})
 
-export const NewKey = Schema.Struct({
-  key: Schema.NullOr(Schema.String).annotations({
-    description:
-      "The secret, which is shown once. Null in the answer to a repeat with the same Idempotency-Key.",
-  }),
+const NewKey = data({
+  key: textOrNull(
+    "The secret, which is shown once. Null in the answer to a repeat with the same Idempotency-Key.",
+  ),
   id: Schema.String,
   account,
   expiresAt: Schema.NullOr(Time),
   scopes: Schema.Array(Scope),
   budget: Schema.NullOr(BudgetText),
-}).annotations({ identifier: "NewKey", description: "A new API key." })
+})
 
-export const Entry = Schema.Struct({
+const Entry = named("Entry", "An entry of the ledger.", [], {
   sequence: Schema.Int,
   at: Time,
   kind: StatementEntry.fields.kind,
-  amount: Schema.Int.annotations({ description: "Negative for a charge and for a correction." }),
+  amount: int("Negative for a charge and for a correction."),
   balanceAfter: Credits,
   urls: Schema.NullOr(Schema.Int),
   requestId: Schema.NullOr(Schema.String),
-  key: Schema.NullOr(Schema.String).annotations({ description: "The id of the charged key." }),
+  key: textOrNull("The id of the charged key."),
   note: Schema.NullOr(Schema.String),
-}).annotations({ identifier: "Entry", description: "An entry of the ledger." })
+})
 
 const nameParam = Schema.Struct({
   name: StoredText.annotations({ description: "The name or the id of an account." }),
@@ -94,15 +97,11 @@ const nameParam = Schema.Struct({
 const idParam = Schema.Struct({ id: Schema.compose(StoredText, ApiKeyId) })
 
 const ActHeaders = Schema.Struct({
-  // Accepts any string: the handler validates it, so that an invalid one gets the contract's error.
-  "idempotency-key": optional(
-    Schema.String.annotations({
-      description:
-        "A unique name for this act: 1 to 255 characters in quotes. A repeat with the same key " +
-        "and the same body does nothing again. Its answer is a 200 with the header " +
-        "`idempotent-replayed: true`.",
-      examples: ['"grant-2026-11"'],
-    }),
+  "idempotency-key": RequestHeader.idempotencyKey(
+    "A unique name for this act: 1 to 255 characters in quotes. A repeat with the same key and the " +
+      "same body does nothing again. Its answer is a 200 with the header " +
+      "`idempotent-replayed: true`.",
+    '"grant-2026-11"',
   ),
 })
 
@@ -145,15 +144,14 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
       .addSuccess(NewAccount, { status: 201 })
       .addSuccess(NewAccount)
       .addError(Envelope.Contradiction.body)
-      .addError(Envelope.NotFound.body)
-      .addError(Envelope.UnprocessableContent.body)
+      .addError(Envelope.of(404, 422))
       .annotate(OpenApi.Summary, "Create an account"),
   )
   .add(
     HttpApiEndpoint.get("account", `${Wire.adminPaths.accounts}/:name`)
       .setPath(nameParam)
       .addSuccess(data({ account: Account }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "An account and its credits"),
   )
   .add(
@@ -161,7 +159,7 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
       .setPath(nameParam)
       .setPayload(body({ suspended: Schema.Boolean }))
       .addSuccess(data({ account: Account }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "Suspend an account, or resume it")
       .annotate(
         OpenApi.Description,
@@ -184,9 +182,8 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
         ),
       )
       .addSuccess(data({ account, ...Funds }))
-      .addError(Envelope.NotFound.body)
       .addError(Envelope.Contradiction.body)
-      .addError(Envelope.UnprocessableContent.body)
+      .addError(Envelope.of(404, 422))
       .annotate(OpenApi.Summary, "Grant credits, or correct a grant with a negative amount")
       .annotate(
         OpenApi.Description,
@@ -198,7 +195,7 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
       .setPath(nameParam)
       .setUrlParams(Schema.Struct({ limit: Parameter.limit("entries"), before: Parameter.before }))
       .addSuccess(data({ account, entries: Schema.Array(Entry) }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "The entries of an account, newest first"),
   )
 
@@ -215,7 +212,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setPath(nameParam)
       .setUrlParams(Page)
       .addSuccess(data({ account, keys: Schema.Array(Key) }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "The keys of an account, newest first"),
   )
   .add(
@@ -230,10 +227,9 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
           scopes: optional(Scopes),
         }),
       )
-      .addSuccess(data(NewKey.fields), { status: 201 })
-      .addSuccess(data(NewKey.fields))
-      .addError(Envelope.NotFound.body)
-      .addError(Envelope.UnprocessableContent.body)
+      .addSuccess(NewKey, { status: 201 })
+      .addSuccess(NewKey)
+      .addError(Envelope.of(404, 422))
       .annotate(OpenApi.Summary, "Create a key, and show its secret once"),
   )
   .add(
@@ -252,7 +248,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
         ),
       )
       .addSuccess(data({ key: Key }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "Change a key's label, budget or scopes"),
   )
   .add(
@@ -260,44 +256,51 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
       .setHeaders(ActHeaders)
       .setPath(idParam)
       .setPayload(body({ grace: optional(TimeSpan) }))
-      .addSuccess(data(NewKey.fields), { status: 201 })
-      .addSuccess(data(NewKey.fields))
-      .addError(Envelope.NotFound.body)
-      .addError(Envelope.UnprocessableContent.body)
+      .addSuccess(NewKey, { status: 201 })
+      .addSuccess(NewKey)
+      .addError(Envelope.of(404, 422))
       .annotate(OpenApi.Summary, "Replace a key with a new key"),
   )
   .add(
     HttpApiEndpoint.del("revokeKey", `${Wire.adminPaths.keys}/:id`)
       .setPath(idParam)
       .addSuccess(data({ id: Schema.String, revokedAt: Time }))
-      .addError(Envelope.NotFound.body)
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "Revoke a key now"),
   )
 
-const history = HttpApiEndpoint.get("adminHistory", Wire.adminPaths.history)
-  .setUrlParams(
-    Schema.Struct({
-      url: optional(Schema.String.annotations({ description: "A domain or a URL. Required." })),
-      limit: Parameter.limit("observations"),
-    }),
-  )
-  .addSuccess(HistoryResponse)
-  .annotate(OpenApi.Summary, "The figures of a URL over time")
-
 const figures = HttpApiGroup.make("figures", { topLevel: true })
   .annotate(OpenApi.Description, "The figures that the service bought.")
-  .add(history)
+  .add(
+    HttpApiEndpoint.get("adminHistory", Wire.adminPaths.history)
+      .setUrlParams(
+        Schema.Struct({
+          url: optional(text("A domain or a URL. Required.")),
+          limit: Parameter.limit("observations"),
+        }),
+      )
+      .addSuccess(HistoryResponse)
+      .annotate(OpenApi.Summary, "The figures of a URL over time"),
+  )
 
-export const AuditEntry = Schema.Struct({
+const AuditEntry = named("AuditEntry", "A line of the audit log.", [], {
   sequence: Schema.Int,
   at: Time,
-  actor: Schema.String.annotations({
-    description: "`admin@ADDRESS`, `cli:USER` of the operating system, or `serve`.",
-  }),
-  action: Schema.String.annotations({ description: "Such as `key.revoke`." }),
+  actor: text("`admin@ADDRESS`, `cli:USER` of the operating system, or `serve`."),
+  action: text("Such as `key.revoke`."),
   subject: Schema.String,
   detail: Detail.annotations({ description: "A refused act has the reason under `refused`." }),
-}).annotations({ identifier: "AuditEntry", description: "A line of the audit log." })
+})
+
+const Period = {
+  since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
+  until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
+}
+
+const AdminUsageRow = Schema.Struct({
+  ...UsageRow.fields,
+  account: optional(account),
+}).annotations({ identifier: "AdminUsageRow" })
 
 const usage = HttpApiGroup.make("usage", { topLevel: true })
   .annotate(OpenApi.Description, "What requests used.")
@@ -310,27 +313,15 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
               description: "The name or the id of an account. Default: all accounts.",
             }),
           ),
-          since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
-          until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
-          by: Schema.optionalWith(
-            Schema.Literal("day", "key", "account").annotations({
-              message: () => ({ message: "Expected day, key or account", override: true }),
-            }),
-            { exact: true, default: () => "day" as const },
-          ),
+          ...Period,
+          by: Parameter.oneOf(["day", "key", "account"], {
+            message: "Expected day, key or account",
+          }),
           limit: Parameter.limit("rows"),
         }),
       )
-      .addSuccess(
-        data({
-          rows: Schema.Array(
-            Schema.Struct({ ...UsageRow.fields, account: optional(account) }).annotations({
-              identifier: "AdminUsageRow",
-            }),
-          ),
-        }),
-      )
-      .addError(Envelope.NotFound.body)
+      .addSuccess(data({ rows: Schema.Array(AdminUsageRow) }))
+      .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "What requests used, by UTC day, by key or by account"),
   )
 
@@ -360,70 +351,58 @@ const quota = Schema.NullOr(
   }),
 )
 
-export const ProviderState = Schema.Struct({
+const ProviderState = named("ProviderState", "A provider, as this process sees it.", [], {
   provider: Schema.String,
   circuit: Schema.Literal("closed", "open", "exhausted").annotations({
     description: "While it is open, the provider is not asked. Exhausted: its quota is used up.",
   }),
-  reason: Schema.NullOr(Schema.String).annotations({
-    description: "Why the circuit is open, or the provider is not asked for a while.",
-  }),
+  reason: textOrNull("Why the circuit is open, or the provider is not asked for a while."),
   callsInFlight: Schema.NullOr(Schema.Number),
   callLimit: Schema.NullOr(Schema.Number),
-  latencyMs: Schema.NullOr(Schema.Number).annotations({
-    description: "The average of the latest calls.",
-  }),
-  errors: Schema.Array(
+  latencyMs: orNull(Schema.Number, "The average of the latest calls."),
+  errors: list(
     Schema.Struct({ at: Time, reason: Schema.String, message: Schema.String }),
-  ).annotations({ description: "The last ten failed calls, newest first." }),
+    "The last ten failed calls, newest first.",
+  ),
   quota,
-  index: Schema.NullOr(Schema.String).annotations({
-    description: "The vendor's name or date of its index now.",
-  }),
-  statusError: Schema.NullOr(Schema.String).annotations({
-    description: "Why the vendor did not report its state.",
-  }),
-}).annotations({ identifier: "ProviderState", description: "A provider, as this process sees it." })
-
-const sums = {
-  calls: Schema.Int.annotations({ description: "Retries and failed calls included." }),
-  rows: Schema.Int.annotations({ description: "What the vendor billed, by its answers." }),
-  cost: Schema.NullOr(Schema.Number).annotations({
-    description:
-      "In the vendor's currency; nothing is converted. Null when nobody knows the price.",
-  }),
-  failed: Schema.Int.annotations({ description: "Calls that failed and surely cost nothing." }),
-  unanswered: Schema.Int.annotations({
-    description: "Calls without an answer: the vendor may have billed them.",
-  }),
-}
-
-const day = Schema.String.annotations({ description: "A UTC day such as 2026-11-24." })
-
-export const BoughtRow = Schema.Struct({ provider: Schema.String, day, ...sums }).annotations({
-  identifier: "BoughtRow",
-  description: "What the calls to a vendor on a UTC day cost.",
+  index: textOrNull("The vendor's name or date of its index now."),
+  statusError: textOrNull("Why the vendor did not report its state."),
 })
 
-export const SoldRow = Schema.Struct({
+const sums = {
+  calls: int("Retries and failed calls included."),
+  rows: int("What the vendor billed, by its answers."),
+  cost: orNull(
+    Schema.Number,
+    "In the vendor's currency; nothing is converted. Null when nobody knows the price.",
+  ),
+  failed: int("Calls that failed and surely cost nothing."),
+  unanswered: int("Calls without an answer: the vendor may have billed them."),
+}
+
+const day = text("A UTC day such as 2026-11-24.")
+
+const BoughtRow = named("BoughtRow", "What the calls to a vendor on a UTC day cost.", [], {
+  provider: Schema.String,
+  day,
+  ...sums,
+})
+
+const SoldRow = named("SoldRow", "What was sold on a UTC day.", [], {
   provider: Schema.Null,
   day,
-  answeredFromCache: Schema.Int.annotations({
-    description: "Successful checks for which nothing was bought.",
-  }),
+  answeredFromCache: int("Successful checks for which nothing was bought."),
   creditsCharged: Schema.Int,
-}).annotations({ identifier: "SoldRow", description: "What was sold on a UTC day." })
+})
 
-export const VendorCount = Schema.Struct({
+const VendorCount = named("VendorCount", "The vendor's own count beside ours.", [], {
   provider: Schema.String,
   month: Schema.Struct(sums).annotations({
     description: "What the calls in this UTC month cost, by our count.",
   }),
   quota,
-  error: Schema.NullOr(Schema.String).annotations({
-    description: "Why the vendor did not answer; null when it did.",
-  }),
-}).annotations({ identifier: "VendorCount", description: "The vendor's own count beside ours." })
+  error: textOrNull("Why the vendor did not answer; null when it did."),
+})
 
 const provider = HttpApiGroup.make("provider", { topLevel: true })
   .annotate(OpenApi.Description, "The providers of figures.")
@@ -436,8 +415,7 @@ const provider = HttpApiGroup.make("provider", { topLevel: true })
     HttpApiEndpoint.get("providerReport", Wire.adminPaths.providerReport)
       .setUrlParams(
         Schema.Struct({
-          since: Parameter.time("The first UTC day, or a time within it.", "2026-11-01"),
-          until: Parameter.time("The end of the period, exclusive.", "2026-12-01"),
+          ...Period,
           limit: Parameter.limit("rows, the newest ones"),
           reconcile: optional(
             Schema.Literal("true").annotations({
@@ -465,14 +443,16 @@ export const wrongTokensMessage = "Too many wrong tokens came from this address;
 export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Administrator", {
   failure: Schema.Union(
     Envelope.Unauthorized.body.annotations({
+      identifier: "Unauthorized",
       description: "The token is absent or wrong.",
-      examples: [new Envelope.Unauthorized({ message: wrongTokenMessage }, true)],
+      examples: [new Envelope.Unauthorized({ message: wrongTokenMessage })],
     }),
     Envelope.TooManyRequests.body.annotations({
+      identifier: "TooManyRequests",
       description:
         "Ten wrong tokens in a minute came from this address, or too many request bodies have not " +
         "fully arrived. `Retry-After` gives the seconds to wait.",
-      examples: [new Envelope.TooManyRequests({ message: wrongTokensMessage }, true)],
+      examples: [new Envelope.TooManyRequests({ message: wrongTokensMessage })],
     }),
   ),
   security: {
@@ -490,15 +470,9 @@ export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(usage)
   .add(audit)
   .add(document)
-  .addError(Envelope.InvalidRequest.body)
-  .addError(Envelope.PayloadTooLarge.body)
-  .addError(Envelope.InternalServerError.body)
-  .addError(Envelope.ServiceUnavailable.body)
+  .addError(Envelope.of(400, 413, 500, 503))
   .middleware(Administrator)
-  .annotate(OpenApi.Title, "Administration of authority metrics")
-  .annotate(OpenApi.Version, "1.0.0")
-  .annotate(OpenApi.Servers, [{ url: "/", description: "The service that serves this document." }])
-  .annotate(OpenApi.Transform, OpenApiDocument.complete)
+  .annotateContext(OpenApiDocument.about("Administration of authority metrics"))
   .annotate(
     OpenApi.Description,
     "Accounts, keys and credits, as the command line has them. Every answer is JSON with `success`; " +

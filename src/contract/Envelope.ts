@@ -3,6 +3,7 @@
  * domain error its HTTP status and body. No message shows internal details.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 import { exampleIssue, Issue } from "./Issues.ts"
 import { maxBodyBytes, maxJudgedItems, maxListsPerSecond } from "./Limits.ts"
@@ -43,47 +44,47 @@ export const errorBody = (message: string) => ({ success: false as const, messag
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
-// Makes the schema for the body of an error answer with the HTTP status `status`. The typed client
-// decodes such a body to an instance of the class of `error`.
-const envelope = <E extends { readonly message: string }, I>(
-  Failure: Schema.Schema<E, I> & ErrorClass<E>,
+// Makes the schema for the body of an error, which has no `_tag`. The typed client decodes such a
+// body to an instance of the class.
+const bodyOf = <E extends { readonly message: string }>(
+  Failure: new (props: { readonly message: string }) => E,
+  identifier: string,
   status: number,
   description: string,
   example: string,
-) => {
-  // Without validation: the example is made when the process starts, and would compile a validator.
-  const make = (message: string) => new Failure({ message }, true)
-  return Schema.transform(Schema.Struct(failed), Schema.typeSchema(Failure), {
+) =>
+  Schema.transform(Schema.Struct(failed), Schema.instanceOf(Failure), {
     strict: true,
-    decode: ({ message }) => make(message),
+    decode: ({ message }) => new Failure({ message }),
     encode: (_, { message }) => errorBody(message),
   }).annotations(
     HttpApiSchema.annotations({
       status,
-      identifier: Failure._tag,
+      identifier,
       description,
-      examples: [make(example)],
+      examples: [new Failure({ message: example })],
     }),
   )
+
+// Makes the error class of a status.
+const failure = <Name extends string>(
+  name: Name,
+  ...answer: [status: number, description: string, example: string]
+) => {
+  const Failure = Data.TaggedError(name)<{ readonly message: string }>
+  return Object.assign(Failure, { _tag: name, body: bodyOf(Failure, name, ...answer) })
 }
 
-interface ErrorClass<E> {
-  readonly _tag: string
-  new (props: { readonly message: string }, options: Schema.MakeOptions): E
-}
+// The specification prescribes this advice.
+const bodyAdvice = "Send the header Content-Type: application/json and a valid JSON body."
 
-// The message of every `InvalidRequest` starts with this text, whatever the violation is: the
-// specification prescribes it.
-const invalidRequestPrefix = "Send the header Content-Type: application/json and a valid JSON body"
-
-// Returns the message of an `InvalidRequest`: the prefix, the first violation with its path, and
-// the number of other violations.
-const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
-  if (first === undefined) return `${invalidRequestPrefix}.`
-  const path = first.path.join(".")
-  const violation = path === "" ? first.message : `${path}: ${first.message}`
+// The first violation with its path, the number of the others, and the advice.
+const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>, hasBody: boolean) => {
+  const advice = hasBody ? ` ${bodyAdvice}` : ""
+  if (first === undefined) return advice.trim()
+  const path = first.path.length === 0 ? "" : `${first.path.join(".")}: `
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`
-  return `${invalidRequestPrefix}: ${violation}${more}`
+  return `${path}${first.message}${more}.${advice}`
 }
 
 export const invalidRequestDescription =
@@ -98,13 +99,13 @@ export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>
   error: { issues, name: "ValidationError" as const },
 })
 
-export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
-  message: Schema.String,
-  issues: Schema.Array(Issue),
-}) {
-  /** Makes the error for status 400. Its message and its `issues` describe the violations. */
-  static because(issues: ReadonlyArray<Issue>) {
-    return new InvalidRequest({ message: invalidRequestMessage(issues), issues }, true)
+export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{
+  readonly message: string
+  readonly issues: ReadonlyArray<Issue>
+}> {
+  /** Makes the error from at least one violation. `hasBody` is false when the endpoint takes none. */
+  static because(issues: ReadonlyArray<Issue>, hasBody = true) {
+    return new InvalidRequest({ message: invalidRequestMessage(issues, hasBody), issues })
   }
 
   static readonly body = Schema.transform(
@@ -115,7 +116,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
         name: Schema.Literal("ValidationError"),
       }),
     }),
-    Schema.typeSchema(InvalidRequest),
+    Schema.instanceOf(InvalidRequest),
     {
       strict: true,
       decode: ({ error, message }) => new InvalidRequest({ message, issues: error.issues }),
@@ -131,37 +132,31 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   )
 }
 
-export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    Unauthorized,
-    401,
-    "The API key is absent, invalid or expired.",
-    unauthorizedMessage,
-  )
-}
+export const Unauthorized = failure(
+  "Unauthorized",
+  401,
+  "The API key is absent, invalid or expired.",
+  unauthorizedMessage,
+)
 
-export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    Forbidden,
-    403,
-    "The API key does not have the scope that the request needs, or its account is suspended.",
-    "The API key does not have the scope check, which this request needs.",
-  )
-}
+export const Forbidden = failure(
+  "Forbidden",
+  403,
+  "The API key does not have the scope that the request needs, or its account is suspended.",
+  "The API key does not have the scope check, which this request needs.",
+)
 
-export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {
-  message: Schema.String,
+export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
+  readonly message: string
   /** The value of the header `x-limit`; absent when the client's own limit is too low. */
-  limit: Schema.optionalWith(Schema.Literal("balance", "budget"), { exact: true }),
+  readonly limit?: "balance" | "budget"
   /** True when running requests hold what is missing, so that a retry may succeed. */
-  isTemporary: Schema.optionalWith(Schema.Boolean, { exact: true }),
-}) {
-  static readonly body = envelope(
+  readonly isTemporary?: boolean
+}> {
+  static readonly _tag = "PaymentRequired"
+  static readonly body = bodyOf(
     PaymentRequired,
+    PaymentRequired._tag,
     402,
     "The account has fewer credits than the request may cost (`x-limit: balance`), or the budget " +
       "of the API key has fewer left (`x-limit: budget`), or the request may cost more than its " +
@@ -171,103 +166,92 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
   )
 }
 
-export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    NotFound,
-    404,
-    "No account or no usable key has this name or id.",
-    'no account has the name or id "acme"',
-  )
-}
+export const NotFound = failure(
+  "NotFound",
+  404,
+  "No account or no usable key has this name or id.",
+  'no account has the name or id "acme"',
+)
 
 /** The request contradicts the present state, and a repeat does not help. */
-export class Contradiction extends Schema.TaggedError<Contradiction>()("Contradiction", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    Contradiction,
-    409,
-    "The name is taken, the grant is too large, or the correction would take more credits than are available.",
-    'an account named "acme" exists already',
-  )
-}
+export const Contradiction = failure(
+  "Contradiction",
+  409,
+  "The name is taken, the grant is too large, or the correction would take more credits than are available.",
+  'an account named "acme" exists already',
+)
 
-export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    Conflict,
-    409,
-    "A request with the same Idempotency-Key is in progress. `Retry-After` gives the seconds to " +
-      "wait.",
-    "A request with this Idempotency-Key is in progress; try again when it has ended.",
-  )
-}
+export const Conflict = failure(
+  "Conflict",
+  409,
+  "A request with the same Idempotency-Key is in progress. `Retry-After` gives the seconds to " +
+    "wait.",
+  "A request with this Idempotency-Key is in progress; try again when it has ended.",
+)
 
-export class UnprocessableContent extends Schema.TaggedError<UnprocessableContent>()(
+export type UnprocessableContent = InstanceType<typeof UnprocessableContent>
+export const UnprocessableContent = failure(
   "UnprocessableContent",
-  { message: Schema.String },
-) {
-  static readonly body = envelope(
-    UnprocessableContent,
-    422,
-    "The Idempotency-Key was used with another body.",
-    "This Idempotency-Key was used with another body; use a new key for a new request.",
-  )
-}
+  422,
+  "The Idempotency-Key was used with another body.",
+  "This Idempotency-Key was used with another body; use a new key for a new request.",
+)
 
-export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("PayloadTooLarge", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    PayloadTooLarge,
-    413,
-    "The body is larger than any valid request.",
-    payloadTooLargeMessage,
-  )
-}
+export type PayloadTooLarge = InstanceType<typeof PayloadTooLarge>
+export const PayloadTooLarge = failure(
+  "PayloadTooLarge",
+  413,
+  "The body is larger than any valid request.",
+  payloadTooLargeMessage,
+)
 
-export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooManyRequests", {
-  message: Schema.String,
-}) {
-  static readonly body = envelope(
-    TooManyRequests,
-    429,
-    "The account exceeds the rate limit that the operator has set, or asks for history and usage " +
-      `more than ${maxListsPerSecond} times a second, or too many of its request bodies have not ` +
-      "fully arrived. `Retry-After` gives the seconds to wait.",
-    "The account has reached its rate limit of 600 requests in 1m; try again later.",
-  )
-}
+export type TooManyRequests = InstanceType<typeof TooManyRequests>
+export const TooManyRequests = failure(
+  "TooManyRequests",
+  429,
+  "The account exceeds the rate limit that the operator has set, or asks for history and usage " +
+    `more than ${maxListsPerSecond} times a second, or too many of its request bodies have not ` +
+    "fully arrived. `Retry-After` gives the seconds to wait.",
+  "The account has reached its rate limit of 600 requests in 1m; try again later.",
+)
 
-export class InternalServerError extends Schema.TaggedError<InternalServerError>()(
+export const InternalServerError = failure(
   "InternalServerError",
-  { message: Schema.String },
-) {
-  static readonly body = envelope(
-    InternalServerError,
-    500,
-    "An internal error. Nothing is charged, unless the database failed or timed out during the " +
-      "charge. In that case the account's statement shows the charge under the request's " +
-      "`x-request-id`, and a repeat with the same `Idempotency-Key` gets the answer.",
-    internalErrorMessage,
-  )
+  500,
+  "An internal error. Nothing is charged, unless the database failed or timed out during the " +
+    "charge. In that case the account's statement shows the charge under the request's " +
+    "`x-request-id`, and a repeat with the same `Idempotency-Key` gets the answer.",
+  internalErrorMessage,
+)
+
+export type ServiceUnavailable = InstanceType<typeof ServiceUnavailable>
+export const ServiceUnavailable = failure(
+  "ServiceUnavailable",
+  503,
+  "The database did not answer in time, or too many request bodies are still arriving. " +
+    "`Retry-After` gives the seconds to wait before a retry. A request without an " +
+    "`Idempotency-Key` is not charged. A retry with the same `Idempotency-Key` gets the stored " +
+    "answer if the first request was charged. Otherwise the service processes the retry as a new " +
+    "request.",
+  unavailableMessage,
+)
+
+const bodies = {
+  400: InvalidRequest.body,
+  401: Unauthorized.body,
+  402: PaymentRequired.body,
+  403: Forbidden.body,
+  404: NotFound.body,
+  409: Conflict.body,
+  413: PayloadTooLarge.body,
+  422: UnprocessableContent.body,
+  429: TooManyRequests.body,
+  500: InternalServerError.body,
+  503: ServiceUnavailable.body,
 }
 
-export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()(
-  "ServiceUnavailable",
-  { message: Schema.String },
-) {
-  static readonly body = envelope(
-    ServiceUnavailable,
-    503,
-    "The database did not answer in time, or too many request bodies are still arriving. " +
-      "`Retry-After` gives the seconds to wait before a retry. A request without an " +
-      "`Idempotency-Key` is not charged. A retry with the same `Idempotency-Key` gets the stored " +
-      "answer if the first request was charged. Otherwise the service processes the retry as a new " +
-      "request.",
-    unavailableMessage,
-  )
-}
+/** The errors with these statuses, for an endpoint. */
+export const of = <Status extends keyof typeof bodies>(
+  ...statuses: ReadonlyArray<Status>
+): Schema.Schema<(typeof bodies)[Status]["Type"], (typeof bodies)[Status]["Encoded"]> =>
+  Schema.Union(...statuses.map((status): Schema.Schema.AnyNoContext => bodies[status]))

@@ -1,114 +1,111 @@
 /**
  * The issues in the body of a 400: one for each violation of the contract, with the path to the
- * violation. A request with an invalid body, `Content-Type` or `Idempotency-Key` fails with
- * `Envelope.InvalidRequest`. A request with another invalid header is answered by
- * `http/HeaderCheck`. In both cases, `Envelope.invalidRequestBody` makes the body of the 400.
+ * violation.
  */
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import {
   ArrayFormatter,
   type Composite,
+  decodeUnknownEither,
   type ParseIssue,
   type Refinement,
   type Type,
 } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
+import * as Struct from "effect/Struct"
+import { list, named } from "./fields.ts"
+import { maxJudgedItems } from "./Limits.ts"
 
-const path = Schema.Array(Schema.String).annotations({
-  description: 'The path to the violation: field names and indexes, for example `["urls", "3"]`.',
-})
+const path = list(
+  Schema.String,
+  'The path to the violation: field names and indexes, for example `["urls", "3"]`.',
+)
 const message = Schema.String
 
-const Size = { inclusive: Schema.Literal(true), exact: Schema.Literal(false), message, path }
+const Size = {
+  type: Schema.Literal("array", "string", "number"),
+  inclusive: Schema.Literal(true),
+  exact: Schema.Literal(false),
+  message,
+  path,
+}
+
+const size = { type: "string", inclusive: true, exact: false } as const
 
 /** An example of an issue, for the OpenAPI document. */
 export const exampleIssue = {
   code: "too_small",
   minimum: 1,
-  type: "string",
-  inclusive: true,
-  exact: false,
+  ...size,
   message: "String must contain at least 1 character(s)",
+  path: ["urls", "0"],
+} as const
+
+const tooBig = {
+  code: "too_big",
+  maximum: 1000,
+  ...size,
+  message: "String must contain at most 1000 character(s)",
+  path: ["urls", "3"],
+} as const
+
+const invalidType = {
+  code: "invalid_type",
+  expected: "string",
+  received: "number",
+  message: "Expected string, received number",
   path: ["urls", "0"],
 } as const
 
 /** One violated constraint. */
 export const Issue = Schema.Union(
-  Schema.Struct({
+  named("TooSmall", "A list or a text is too short, or a number too small.", [exampleIssue], {
     code: Schema.Literal("too_small"),
     minimum: Schema.Number,
-    type: Schema.Literal("array", "string", "number"),
     ...Size,
-  }).annotations({
-    identifier: "TooSmall",
-    description: "A list or a text is too short, or a number too small.",
-    examples: [exampleIssue],
   }),
-  Schema.Struct({
+  named("TooBig", "A list or a text is too long, or a number too large.", [tooBig], {
     code: Schema.Literal("too_big"),
     maximum: Schema.Number,
-    type: Schema.Literal("array", "string", "number"),
     ...Size,
-  }).annotations({
-    identifier: "TooBig",
-    description: "A list or a text is too long, or a number too large.",
-    examples: [
-      {
-        code: "too_big",
-        maximum: 1000,
-        type: "string",
-        inclusive: true,
-        exact: false,
-        message: "String must contain at most 1000 character(s)",
-        path: ["urls", "3"],
-      },
-    ],
   }),
-  Schema.Struct({
-    code: Schema.Literal("invalid_type"),
-    expected: Schema.String,
-    received: Schema.String,
-    message,
-    path,
-  }).annotations({
-    identifier: "InvalidType",
-    description: "A value has the wrong type, or a required field is absent.",
-    examples: [
-      {
-        code: "invalid_type",
-        expected: "string",
-        received: "number",
-        message: "Expected string, received number",
-        path: ["urls", "0"],
-      },
-    ],
-  }),
-  Schema.Struct({
-    code: Schema.Literal(
-      "invalid_json",
-      "invalid_content_type",
-      "invalid_idempotency_key",
-      "invalid_header",
-      "invalid_url",
-      "invalid_value",
-    ),
-    message,
-    path,
-  }).annotations({
-    identifier: "InvalidMessage",
-    description: "The body is not JSON, or a header or a parameter is absent or wrong.",
-    examples: [{ code: "invalid_json", message: "The body is not valid JSON", path: [] }],
-  }),
+  named(
+    "InvalidType",
+    "A value has the wrong type, or a required field is absent.",
+    [invalidType],
+    {
+      code: Schema.Literal("invalid_type"),
+      expected: Schema.String,
+      received: Schema.String,
+      message,
+      path,
+    },
+  ),
+  named(
+    "InvalidMessage",
+    "The body is not JSON, or a header or a parameter is absent or wrong.",
+    [{ code: "invalid_json", message: "The body is not valid JSON", path: [] }],
+    {
+      code: Schema.Literal(
+        "invalid_json",
+        "invalid_content_type",
+        "invalid_idempotency_key",
+        "invalid_header",
+        "invalid_url",
+        "invalid_value",
+      ),
+      message,
+      path,
+    },
+  ),
 ).annotations({ identifier: "ValidationIssue", description: "One violated constraint." })
 export type Issue = typeof Issue.Type
 
-export const invalidJson = (reason: string): Issue => ({
-  code: "invalid_json",
-  message: reason,
-  path: [],
-})
+export const invalidJson = (message: string): Issue => ({ code: "invalid_json", message, path: [] })
 
 export const invalidContentType: Issue = {
   code: "invalid_content_type",
@@ -121,6 +118,37 @@ export const invalidHeader = (message: string): Issue => ({
   code: "invalid_header",
   message,
   path: [],
+})
+
+/**
+ * Makes a decoder that reports every violation. Of a list in the value, it judges the length and the
+ * first `maxJudgedItems` items.
+ */
+export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = decodeUnknownEither(schema, { errors: "all" })
+  return (value: unknown): Either.Either<A, ReadonlyArray<Issue>> =>
+    decode(shortened(value)).pipe(
+      Either.flatMap(() => decode(value)),
+      Either.mapLeft(fromParseIssue),
+    )
+}
+
+const shortened = (value: unknown): unknown =>
+  Predicate.isReadonlyRecord(value)
+    ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
+    : value
+
+/** Makes a decoder of headers, which reports the first wrong one. */
+export const headersDecoder = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = decodeUnknownEither(schema)
+  return (headers: unknown): Either.Either<A, ReadonlyArray<Issue>> =>
+    Either.mapLeft(decode(headers), (issue) => fromParseIssue(issue).map(headerIssue))
+}
+
+const headerIssue = ({ message, path }: Issue): Issue => ({
+  code: path[0] === "idempotency-key" ? "invalid_idempotency_key" : "invalid_header",
+  message,
+  path,
 })
 
 /** Converts a decoding failure to issues: one issue for each violation that the decoder reports. */
@@ -159,47 +187,23 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
-// The size constraints: the JSON Schema keyword, the type of value that the keyword limits, and the
-// message. The messages have the wording of Zod 3, because the issues have the format of Zod 3.
-const sizes = [
-  {
-    bound: "minItems",
-    type: "array",
-    says: (n: number) => `Array must contain at least ${n} element(s)`,
-  },
-  {
-    bound: "maxItems",
-    type: "array",
-    says: (n: number) => `Array must contain at most ${n} element(s)`,
-  },
-  {
-    bound: "minLength",
-    type: "string",
-    says: (n: number) => `String must contain at least ${n} character(s)`,
-  },
-  {
-    bound: "maxLength",
-    type: "string",
-    says: (n: number) => `String must contain at most ${n} character(s)`,
-  },
-  {
-    bound: "minimum",
-    type: "number",
-    says: (n: number) => `Number must be greater than or equal to ${n}`,
-  },
-  {
-    bound: "maximum",
-    type: "number",
-    says: (n: number) => `Number must be less than or equal to ${n}`,
-  },
-] as const
+// The size constraints by their JSON Schema keyword: the type of value that the keyword limits, and
+// the message around the number. The issues have the format and the wording of Zod 3.
+const sizes = {
+  minItems: ["array", "Array must contain at least", " element(s)"],
+  maxItems: ["array", "Array must contain at most", " element(s)"],
+  minLength: ["string", "String must contain at least", " character(s)"],
+  maxLength: ["string", "String must contain at most", " character(s)"],
+  minimum: ["number", "Number must be greater than or equal to", ""],
+  maximum: ["number", "Number must be less than or equal to", ""],
+} as const
 
 const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issue | undefined => {
   const bounds = Option.getOrElse(SchemaAST.getJSONSchemaAnnotation(ast), () => ({}))
-  for (const { bound, says, type } of sizes) {
+  for (const [bound, [type, text, unit]] of Struct.entries(sizes)) {
     const n = Predicate.hasProperty(bounds, bound) ? bounds[bound] : undefined
     if (!Predicate.isNumber(n)) continue
-    const rest = { type, message: says(n), inclusive: true, exact: false, path } as const
+    const rest = { ...size, type, message: `${text} ${n}${unit}`, path }
     return bound.startsWith("min")
       ? { code: "too_small", minimum: n, ...rest }
       : { code: "too_big", maximum: n, ...rest }
@@ -227,25 +231,18 @@ const typeIssue = (ast: SchemaAST.AST, actual: unknown, path: ReadonlyArray<stri
 }
 
 const expectedType = (ast: SchemaAST.AST): string => {
-  switch (ast._tag) {
-    case "Refinement":
-      return isInteger(ast) ? "integer" : expectedType(ast.from)
-    case "Transformation":
-      return expectedType(ast.from)
-    case "TupleType":
-      return "array"
-    case "TypeLiteral":
-    case "Declaration":
-      return "object"
-    case "StringKeyword":
-      return "string"
-    case "NumberKeyword":
-      return "number"
-    case "BooleanKeyword":
-      return "boolean"
-    default:
-      return String(ast)
-  }
+  if (ast._tag === "Refinement" && isInteger(ast)) return "integer"
+  if (ast._tag === "Refinement" || ast._tag === "Transformation") return expectedType(ast.from)
+  return types[ast._tag] ?? String(ast)
+}
+
+const types: Partial<Record<SchemaAST.AST["_tag"], string>> = {
+  TupleType: "array",
+  TypeLiteral: "object",
+  Declaration: "object",
+  StringKeyword: "string",
+  NumberKeyword: "number",
+  BooleanKeyword: "boolean",
 }
 
 const isNull = (ast: SchemaAST.AST) => SchemaAST.isLiteral(ast) && ast.literal === null

@@ -2,8 +2,18 @@
  * Completes the framework's OpenAPI document, so that it describes what the service really sends.
  * Removes the framework's default errors and internal schema names, and adds the response headers.
  */
+import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
+
+/** What the documents of both APIs share. */
+export const about = (title: string) =>
+  OpenApi.annotations({
+    title,
+    version: "1.0.0",
+    servers: [{ url: "/", description: "The service that serves this document." }],
+    transform: complete,
+  })
 
 /**
  * Turns the document that the framework generates into the published one: removes what

@@ -1,4 +1,5 @@
 /** The parameters of queries. */
+import type * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
 import * as Limits from "./Limits.ts"
 import { optional } from "./fields.ts"
@@ -32,29 +33,41 @@ export const before = optional(
   }),
 )
 
+/** One of several names, by default the first. */
+export const oneOf = <const Names extends Arr.NonEmptyReadonlyArray<string>>(
+  names: Names,
+  { message, ...texts }: { readonly message: string; readonly description?: string },
+) =>
+  Schema.optionalWith(
+    Schema.Literal(...names).annotations({
+      message: () => ({ message, override: true }),
+      ...texts,
+    }),
+    { exact: true, default: () => names[0] },
+  )
+
 const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-const expected = () => ({
-  message: "Expected a UTC day such as 2026-11-21, or a time such as 2026-11-21T09:30:00Z",
-  override: true,
-})
-
 // `new Date` turns February 30 into March 2.
-const isRealDay = (time: string) => {
+const isTime = (time: string) => {
   const day = time.slice(0, "2026-11-21".length)
-  const date = new Date(day)
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+  const isReal = !Number.isNaN(Date.parse(time)) && isoTime.test(time)
+  return isReal && new Date(day).toISOString().startsWith(day)
 }
 
-/** A UTC day, which stands for its first moment, or a time with its zone. */
-export const Time = Schema.compose(
+/** A UTC day, which stands for its first moment, or a time with its zone; in epoch milliseconds. */
+export const Time = Schema.transform(
   Schema.String.pipe(
-    Schema.filter((text) => isoTime.test(text) && isRealDay(text), {
-      message: expected,
+    Schema.filter(isTime, {
+      message: () => ({
+        message: "Expected a UTC day such as 2026-11-21, or a time such as 2026-11-21T09:30:00Z",
+        override: true,
+      }),
       jsonSchema: {},
     }),
   ),
-  Schema.Date.annotations({ message: expected }),
+  Schema.Number,
+  { strict: true, decode: Date.parse, encode: (ms) => new Date(ms).toISOString() },
 )
 
 /** The start or the end of a period. */

@@ -56,13 +56,17 @@ export interface Failure {
   readonly detail?: string
 }
 
-/** The body of the answer to a batch. */
-export interface BatchAnswer {
+/** The body of a successful answer. */
+interface Answer<Data> {
   readonly success: true
-  readonly data: {
-    readonly successUrls: ReadonlyArray<Success>
-    readonly failedUrls: ReadonlyArray<Failure>
-  }
+  readonly data: Data
+}
+
+/** The body of the answer to a batch. */
+export interface BatchAnswer extends Answer<{
+  readonly successUrls: ReadonlyArray<Success>
+  readonly failedUrls: ReadonlyArray<Failure>
+}> {
   readonly quota: { readonly creditsUsed: number }
 }
 
@@ -78,19 +82,12 @@ export type PreviewEntry =
   | { readonly url: string; readonly valid: false; readonly problem: string }
 
 /** The body of the answer to a preview. */
-export interface PreviewAnswer {
-  readonly success: true
-  readonly data: {
-    readonly entries: ReadonlyArray<PreviewEntry>
-    readonly summary: {
-      readonly total: number
-      readonly valid: number
-      readonly invalid: number
-      readonly duplicates: number
-      readonly known: number
-      readonly toBuy: number
-    }
-  }
+export interface PreviewAnswer extends Answer<{
+  readonly entries: ReadonlyArray<PreviewEntry>
+  readonly summary: Readonly<
+    Record<"total" | "valid" | "invalid" | "duplicates" | "known" | "toBuy", number>
+  >
+}> {
   readonly quota: {
     readonly maxCredits: number
     readonly availableCredits: number
@@ -111,37 +108,28 @@ export interface Observation {
 }
 
 /** The body of the answer to a question for the history. */
-export interface HistoryAnswer {
-  readonly success: true
-  readonly data: {
-    readonly url: string
-    readonly target: string
-    readonly observations: ReadonlyArray<Observation>
-  }
-}
+export type HistoryAnswer = Answer<{
+  readonly url: string
+  readonly target: string
+  readonly observations: ReadonlyArray<Observation>
+}>
 
 /** The body of the answer about the account's credits. */
-export interface CreditsAnswer {
-  readonly success: true
-  readonly data: { readonly availableCredits: number }
-}
+export type CreditsAnswer = Answer<{ readonly availableCredits: number }>
 
 /** The body of the answer about the API key of the request. */
-export interface KeyAnswer {
-  readonly success: true
-  readonly data: {
-    readonly id: string
-    readonly label: string | null
-    /** The name of the account. */
-    readonly account: string
-    /** `check` sends batches, `read` everything else. */
-    readonly scopes: ReadonlyArray<"check" | "read">
-    /** An ISO 8601 time; null when the key does not expire. */
-    readonly expiresAt: string | null
-    /** Null when only the balance of the account limits the key. */
-    readonly budget: Budget | null
-  }
-}
+export type KeyAnswer = Answer<{
+  readonly id: string
+  readonly label: string | null
+  /** The name of the account. */
+  readonly account: string
+  /** `check` sends batches, `read` everything else. */
+  readonly scopes: ReadonlyArray<"check" | "read">
+  /** An ISO 8601 time; null when the key does not expire. */
+  readonly expiresAt: string | null
+  /** Null when only the balance of the account limits the key. */
+  readonly budget: Budget | null
+}>
 
 /** What requests used, by day or by API key. Only requests that held credits are counted. */
 export interface UsageRow {
@@ -161,10 +149,10 @@ export interface UsageRow {
 }
 
 /** The body of the answer about the account's usage. */
-export interface UsageAnswer {
-  readonly success: true
-  readonly data: { readonly account: string; readonly rows: ReadonlyArray<UsageRow> }
-}
+export type UsageAnswer = Answer<{
+  readonly account: string
+  readonly rows: ReadonlyArray<UsageRow>
+}>
 
 /** What a key may spend in a period (UTC). */
 export interface Budget {
@@ -188,13 +176,7 @@ export const invalidIdempotencyKey = {
   message:
     "The header Idempotency-Key must contain 1 to 255 printable ASCII characters, not counting the " +
     "double quotes around them. A key without spaces, quotes and backslashes needs no double quotes",
-  path: [],
-} as const
-
-export const invalidLimit = {
-  code: "invalid_header",
-  message: "The header x-max-credits must be a whole number of credits, 0 or more",
-  path: ["x-max-credits"],
+  path: ["idempotency-key"],
 } as const
 
 /**

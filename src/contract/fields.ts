@@ -1,9 +1,57 @@
+/** Short forms of the schemas that the contract is made of. */
+import * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
 
 /** A field that may be absent, but is not undefined. */
 export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(schema, { exact: true })
 
+export const text = (description: string) => Schema.String.annotations({ description })
+
+export const flag = (description: string) => Schema.Boolean.annotations({ description })
+
+export const int = (description: string) => Schema.Int.annotations({ description })
+
+export const Count = Schema.Number.pipe(Schema.int(), Schema.greaterThanOrEqualTo(0))
+export const count = (description: string) => Count.annotations({ description })
+
+export const list = <A, I>(item: Schema.Schema<A, I>, description: string) =>
+  Schema.Array(item).annotations({ description })
+
+export const orNull = <A, I>(schema: Schema.Schema<A, I>, description: string) =>
+  Schema.NullOr(schema).annotations({ description })
+export const textOrNull = (description: string) => orNull(Schema.String, description)
+
+export const Time = text("An ISO 8601 time.")
+
+export const account = text("The name of the account.")
+
 /** The body of a successful answer that has nothing but data. */
 export const data = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct({ success: Schema.Literal(true), data: Schema.Struct(fields) })
+
+/** An object with its name, description and examples in the OpenAPI document. */
+export const named = <Fields extends Schema.Struct.Fields>(
+  identifier: string,
+  description: string,
+  examples: ReadonlyArray<Schema.Struct<Fields>["Type"]>,
+  fields: Fields,
+) =>
+  Schema.Struct(fields).annotations({
+    identifier,
+    description,
+    ...(Arr.isNonEmptyReadonlyArray(examples) && { examples }),
+  })
+
+/** A named answer that has nothing but data. */
+export const answer = <Fields extends Schema.Struct.Fields>(
+  identifier: string,
+  description: string,
+  example: Schema.Struct<Fields>["Type"],
+  fields: Fields,
+) =>
+  data(fields).annotations({
+    identifier,
+    description,
+    examples: [{ success: true, data: example }],
+  })

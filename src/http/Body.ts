@@ -2,16 +2,13 @@
 import { isUtf8 } from "node:buffer"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
-import * as Predicate from "effect/Predicate"
-import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import * as Batch from "../Batch.ts"
 import { BatchRequest } from "../contract/Api.ts"
 import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes, maxBodyParts, maxJudgedItems } from "../contract/Limits.ts"
+import { maxBodyBytes, maxBodyParts } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as ArrivingBody from "./ArrivingBody.ts"
 import { JsonParts } from "./JsonParts.ts"
@@ -61,21 +58,16 @@ const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decod
   }
 }
 
-/**
- * Decodes the bytes of a body. In a list, only the length and the first `maxJudgedItems` items are
- * judged.
- */
+/** Decodes the bytes of a body. */
 export const bytesDecoder = <A>(
   schema: Schema.Schema<A>,
 ): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const isValid = TypeGuard.make(schema)
-  const judge = ParseResult.decodeUnknownEither(schema, { errors: "all" })
+  const decode = Issues.decoder(schema)
   const judged = (value: unknown) =>
     isValid(value)
       ? Either.right(value)
-      : Either.flatMap(judge(shortened(value)), () => judge(value)).pipe(
-          Either.mapLeft((issue) => InvalidRequest.because(Issues.fromParseIssue(issue))),
-        )
+      : Either.mapLeft(decode(value), (issues) => InvalidRequest.because(issues))
   return (bytes) => Either.flatMap(parse(bytes), judged)
 }
 
@@ -101,8 +93,3 @@ const withFewParts = (bytes: Buffer): Either.Either<Buffer, InvalidRequest> => {
   const refusal = bytes.length > maxBodyParts ? new JsonParts().add(bytes) : undefined
   return refusal === undefined ? Either.right(bytes) : Either.left(refusal)
 }
-
-const shortened = (value: unknown): unknown =>
-  Predicate.isReadonlyRecord(value)
-    ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
-    : value

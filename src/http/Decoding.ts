@@ -6,8 +6,8 @@ import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
@@ -17,6 +17,7 @@ interface Endpoint {
   readonly pathSchema: Part
   readonly urlParamsSchema: Part
   readonly payloadSchema: Part
+  readonly headersSchema: Part
 }
 
 type Part = Option.Option<Schema.Schema.AnyNoContext>
@@ -26,43 +27,40 @@ export const explained =
   (endpoint: Endpoint) =>
   <A, E, R>(app: Effect.Effect<A, E, R>) =>
     app.pipe(
+      Effect.catchIf(
+        (error) => error instanceof HttpApiDecodeError,
+        (error) =>
+          Effect.flatMap(violations(endpoint), (issues) =>
+            // Without violations, the answer could not be encoded: a bug.
+            issues.length === 0
+              ? Effect.die(error)
+              : Effect.fail(InvalidRequest.because(issues, Option.isSome(endpoint.payloadSchema))),
+          ),
+      ),
       // The framework turns the errors of reading a body into defects.
       Effect.catchSomeDefect((defect) =>
         defect instanceof InvalidRequest || defect instanceof PayloadTooLarge
           ? Option.some(Effect.fail(defect))
           : Option.none(),
       ),
-      Effect.catchIf(
-        (error) => error instanceof HttpApiDecodeError,
-        (error) =>
-          Effect.flatMap(violations(endpoint), (issues) =>
-            // Without violations, the answer could not be encoded: a bug.
-            issues.length === 0 ? Effect.die(error) : Effect.fail(InvalidRequest.because(issues)),
-          ),
-      ),
     )
 
-const violations = ({ pathSchema, payloadSchema, urlParamsSchema }: Endpoint) =>
+const violations = ({ headersSchema, pathSchema, payloadSchema, urlParamsSchema }: Endpoint) =>
   Effect.gen(function* () {
     const { params } = yield* HttpRouter.RouteContext
     const query = yield* HttpServerRequest.ParsedSearchParams
-    const { json } = yield* HttpServerRequest.HttpServerRequest
+    const { headers, json } = yield* HttpServerRequest.HttpServerRequest
     const body = Option.isSome(payloadSchema) ? yield* Effect.orDie(json) : undefined
-    const parts = [
-      [pathSchema, params],
-      [urlParamsSchema, query],
-      [payloadSchema, body],
-    ] as const
-    const issues = yield* Effect.forEach(parts, ([schema, value]) => issuesOf(schema, value))
-    return issues.flat()
+    const issues = [
+      ...issuesOf(pathSchema, Issues.decoder, params),
+      ...issuesOf(urlParamsSchema, Issues.decoder, query),
+      ...issuesOf(payloadSchema, Issues.decoder, body),
+    ]
+    return issues.length > 0 ? issues : issuesOf(headersSchema, Issues.headersDecoder, headers)
   })
 
-const issuesOf = (schema: Part, value: unknown): Effect.Effect<ReadonlyArray<Issues.Issue>> =>
+const issuesOf = (schema: Part, decoder: typeof Issues.decoder, value: unknown) =>
   Option.match(schema, {
-    onNone: () => Effect.succeed([]),
-    onSome: (schema) =>
-      Effect.match(ParseResult.decodeUnknown(schema, { errors: "all" })(value), {
-        onSuccess: () => [],
-        onFailure: Issues.fromParseIssue,
-      }),
+    onNone: () => [],
+    onSome: (schema) => Option.getOrElse(Either.getLeft(decoder(schema)(value)), () => []),
   })

@@ -125,9 +125,7 @@ const contract = Effect.gen(function* () {
   const withMiddleware = yield* HttpApiBuilder.buildMiddleware(Api)
   return Chunk.map(routes, ({ handler, method, path }) => {
     const endpoint = endpoints.find((one) => one.path === path && one.method === method)
-    // The batch decodes its body itself, and takes no step more than it needs.
-    const isDecoded = endpoint === undefined || path === Wire.batchPath
-    const explained = isDecoded ? handler : Decoding.explained(endpoint)(handler)
+    const explained = endpoint === undefined ? handler : Decoding.explained(endpoint)(handler)
     // The type of the middleware leaves out the services that `Runner` provides.
     const app = explained as Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
     return makeRoute(method, path, withMiddleware(app))

@@ -25,17 +25,13 @@ import { inTime } from "../StoreTimeout.ts"
 import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
-import * as CacheControl from "./CacheControl.ts"
 import { currentRequest } from "./Call.ts"
-import * as IdempotencyHeader from "./IdempotencyHeader.ts"
-import * as LimitHeader from "./LimitHeader.ts"
 import * as OneByOne from "./OneByOne.ts"
-import * as PreferHeader from "./PreferHeader.ts"
 import * as PreviewAnswer from "./PreviewAnswer.ts"
 import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
 /**
- * The handler decodes the request itself, because the framework's decoder reports only the first
+ * The handlers decode the body themselves, because the framework's decoder reports only the first
  * violation and accepts content types other than JSON.
  */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
@@ -49,19 +45,16 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             const current = yield* currentRequest
             const { accountId, id: apiKeyId } = yield* CurrentKey
             const list = yield* listOf(request, accountId)
-            const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
-            const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
-            const wantsSources = PreferHeader.hasProvenance(headers["prefer"])
             const requestId = current.id
             const asked = {
               ...list,
               accountId,
               apiKeyId,
               requestId,
-              idempotencyKey,
-              limit,
-              wantsSources,
-              maxAgeMs: CacheControl.maxAgeMs(headers["cache-control"]),
+              idempotencyKey: headers["idempotency-key"],
+              limit: headers["x-max-credits"],
+              wantsSources: headers.prefer ?? false,
+              maxAgeMs: headers["cache-control"],
             }
             const report = yield* Effect.catchAll(check(asked), (refusal) =>
               // An expired hold is a fault of the service, so it is logged and answered with 500.
@@ -74,12 +67,11 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             return BatchAnswer.response(report)
           }),
         )
-        .handleRaw("previewBatch", ({ request }) =>
+        .handleRaw("previewBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const { accountId, budget, id } = yield* CurrentKey
             const list = yield* listOf(request, accountId)
-            const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
-            const previewed = yield* preview(list, maxAgeMs)
+            const previewed = yield* preview(list, headers["cache-control"])
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
             const spent = budget == null ? null : yield* budgetOf(ledger, id)
             return HttpServerResponse.unsafeJson(
@@ -123,7 +115,7 @@ interface HistoryQuery {
 const noTarget = ({ input, problem }: InvalidUrl) => {
   const message =
     input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
-  return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }])
+  return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }], false)
 }
 
 const listOf = ({ source }: HttpServerRequest.HttpServerRequest, accountId: AccountId) =>
@@ -170,16 +162,10 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           return keyDocument(key, yield* budgetOf(ledger, key.id))
         }),
       )
-      .handleRaw("usage", ({ urlParams: { by, since, until } }) =>
+      .handleRaw("usage", ({ urlParams }) =>
         Effect.gen(function* () {
           const { accountId, accountName } = yield* CurrentKey
-          const rows = yield* report.rows({
-            by,
-            account: accountId,
-            since: since?.getTime(),
-            until: until?.getTime(),
-            limit: maxRows,
-          })
+          const rows = yield* report.rows({ ...urlParams, account: accountId, limit: maxRows })
           const answer: typeof UsageResponse.Encoded = {
             success: true,
             data: { account: accountName, rows },

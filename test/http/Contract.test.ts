@@ -45,13 +45,13 @@ interface Issue {
   readonly path: ReadonlyArray<string>
 }
 
-const advice = "Send the header Content-Type: application/json and a valid JSON body"
+const advice = "Send the header Content-Type: application/json and a valid JSON body."
 
 const invalid = (first: Issue, ...others: ReadonlyArray<Issue>) => {
   const violation = [...(first.path.length === 0 ? [] : [first.path.join(".")]), first.message]
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`
   return {
-    ...failure(`${advice}: ${violation.join(": ")}${more}`),
+    ...failure(`${violation.join(": ")}${more}. ${advice}`),
     error: { issues: [first, ...others], name: "ValidationError" },
   }
 }
@@ -421,15 +421,14 @@ describe("status 400", () => {
   }
 
   it.scopedLive(
-    "the message of a 400 names the first violation and the number of further violations",
+    "the message of a 400 names the first violation, the number of further violations, and the advice",
     () =>
       Effect.gen(function* () {
         const { check } = yield* start()
         const answer = yield* check(["a.com", 7, "", null])
         assert.strictEqual(
           JSON.parse(answer.text).message,
-          "Send the header Content-Type: application/json and a valid JSON body: " +
-            "urls.1: Expected string, received number (and 2 more)",
+          `urls.1: Expected string, received number (and 2 more). ${advice}`,
         )
       }),
   )

@@ -164,6 +164,8 @@ describe("the history", () => {
         const { body, status } = yield* ask(query)
         assert.strictEqual(status, 400)
         assert.deepStrictEqual(body.error.issues, [issue])
+        // No advice about a body, which a GET does not have.
+        assert.strictEqual(body.message, `${issue.path.join(".")}: ${issue.message}.`)
       }),
     )
   }

@@ -184,9 +184,9 @@ describe("a client derived from the API definition", () => {
         assert.instanceOf(unpaid, PaymentRequired)
         assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
 
-        // The client validates its requests, except for the value of this header.
+        // The client validates its requests, but does not know which URLs are valid.
         const invalid = yield* Effect.flip(
-          client.checkBatch({ payload: { urls: ["a.com"] }, headers: { "idempotency-key": '"' } }),
+          client.history({ urlParams: { url: "localhost", limit: 1 } }),
         )
         assert.instanceOf(invalid, InvalidRequest)
         assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
