@@ -38,16 +38,14 @@ export const complete = (generated: unknown): Record<string, unknown> => {
 // `code`.
 const addDiscriminator = (document: Record<string, unknown>) => {
   const schemas = recordOf(recordOf(document["components"])["schemas"])
-  const union = recordOf(schemas["ValidationIssue"])
-  const variants = valuesOf(union["anyOf"]).map((variant) => String(recordOf(variant)["$ref"]))
-  const mapping = variants.flatMap(($ref) => {
-    const variant = recordOf(schemas[$ref.split("/").at(-1) ?? ""])
-    const { code } = recordOf(variant["properties"])
+  const { anyOf, ...union } = recordOf(schemas["ValidationIssue"])
+  const mapping = valuesOf(anyOf).flatMap((variant) => {
+    const $ref = String(recordOf(variant)["$ref"])
+    const { code } = recordOf(recordOf(schemas[$ref.split("/").at(-1) ?? ""])["properties"])
     return valuesOf(recordOf(code)["enum"]).map((value) => [value, $ref])
   })
-  delete union["anyOf"]
-  union["oneOf"] = variants.map(($ref) => ({ $ref }))
-  union["discriminator"] = { propertyName: "code", mapping: Object.fromEntries(mapping) }
+  const discriminator = { propertyName: "code", mapping: Object.fromEntries(mapping) }
+  schemas["ValidationIssue"] = { ...union, oneOf: anyOf, discriminator }
 }
 
 const recordOf = (value: unknown): Record<string, unknown> =>
@@ -100,22 +98,24 @@ const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown
 const operationsOf = (document: Record<string, unknown>) =>
   entries(document["paths"]).flatMap(([, path]) => entries(path).map(([, operation]) => operation))
 
-const header = (description: string, type: "string" | "integer", example: string | number) => ({
+const header = (description: string, example: string | number) => ({
   description,
-  schema: { type, examples: [example] },
+  schema: { type: typeof example === "number" ? "integer" : "string", examples: [example] },
+})
+
+const retryAfter = (description: string, example: number = retryAfterSeconds) => ({
+  "retry-after": header(description, example),
 })
 
 const headersOf = (status: string, parameters: ReadonlySet<unknown>) => ({
   "x-request-id": header(
     "The id of this request, as in the service's log and in the account's statement.",
-    "string",
     "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
   ),
   ...(status === "200" &&
     parameters.has("idempotency-key") && {
       "idempotent-replayed": header(
         "`true` for the stored answer of an earlier request with the same Idempotency-Key.",
-        "string",
         "true",
       ),
     }),
@@ -123,37 +123,29 @@ const headersOf = (status: string, parameters: ReadonlySet<unknown>) => ({
     parameters.has("prefer") && {
       "preference-applied": header(
         "`provenance` when the answer has it, because the request preferred it.",
-        "string",
         "provenance",
       ),
-      vary: header("`Prefer`, together with `preference-applied`.", "string", "Prefer"),
+      vary: header("`Prefer`, together with `preference-applied`.", "Prefer"),
     }),
   ...(status === "402" && {
     "x-limit": header(
       "`balance` when the account has too few credits, `budget` when the budget of the API key has " +
         "too few left. Absent when the request's `x-max-credits` is too low.",
-      "string",
       "budget",
     ),
-    "retry-after": header(
+    ...retryAfter(
       "Seconds to wait before a retry. Only when running requests hold what is missing of the budget.",
-      "integer",
-      retryAfterSeconds,
     ),
   }),
-  ...((status === "409" || status === "503") && {
-    "retry-after": header("Seconds to wait before a retry.", "integer", retryAfterSeconds),
-  }),
+  ...((status === "409" || status === "503") && retryAfter("Seconds to wait before a retry.")),
   ...(status === "429" && {
-    "retry-after": header("Seconds to wait before the next request.", "integer", 12),
+    ...retryAfter("Seconds to wait before the next request.", 12),
     "ratelimit-policy": header(
       "The rate limit: `q` requests in `w` seconds.",
-      "string",
       '"account";q=600;w=60',
     ),
     ratelimit: header(
       "The remaining requests (`r`), and the seconds until the limit resets (`t`).",
-      "string",
       '"account";r=0;t=12',
     ),
   }),

@@ -6,6 +6,7 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../../src/contract/Api.ts"
 import {
+  decoder,
   fromParseIssue,
   invalidContentType,
   invalidJson,
@@ -243,6 +244,11 @@ describe("a long list", () => {
       assert.isBelow(JSON.stringify(issues).length, 64 * 1024)
     },
   )
+
+  it("a list of more than 10,000 items is too big", () => {
+    const decoded = decoder(BatchRequest)({ urls: Array(10_001).fill("a") })
+    assert.deepStrictEqual(decoded, Either.left([urlsTooMany]))
+  })
 
   const decodeBytes = Body.bytesDecoder(Schema.Struct({ tags: Schema.Array(Schema.String) }))
   const decodeTags = (tags: ReadonlyArray<unknown>) =>
