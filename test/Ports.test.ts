@@ -4,7 +4,7 @@ import { assert, it } from "@effect/vitest"
 
 // The library's own transaction is optional by nature. The others go.
 const optionalServices = [
-  "src/http/Call.ts",
+  "src/http/CurrentRequest.ts",
   "src/sql/CreditLedger.ts",
   "src/sql/Health.ts",
   "src/sql/transaction.ts",

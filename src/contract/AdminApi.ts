@@ -450,8 +450,8 @@ export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Admin
     Envelope.TooManyRequests.body.annotations({
       identifier: "TooManyRequests",
       description:
-        "Ten wrong tokens in a minute came from this address, or too many request bodies have not " +
-        "fully arrived. `Retry-After` gives the seconds to wait.",
+        "Ten wrong tokens in a minute came from this address. `Retry-After` gives the seconds to " +
+        "wait.",
       examples: [new Envelope.TooManyRequests({ message: wrongTokensMessage })],
     }),
   ),

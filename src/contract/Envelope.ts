@@ -6,7 +6,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 import { exampleIssue, Issue } from "./Issues.ts"
-import { maxBodyBytes, maxJudgedItems, maxListsPerSecond } from "./Limits.ts"
+import { maxBodyBytes, maxJudgedItems, maxListsPerSecond, maxRequestsOfKey } from "./Limits.ts"
 import { undecidedCharge } from "./Wire.ts"
 
 export const unauthorizedMessage =
@@ -210,8 +210,8 @@ export const TooManyRequests = failure(
   "TooManyRequests",
   429,
   "The account exceeds the rate limit that the operator has set, or asks for history and usage " +
-    `more than ${maxListsPerSecond} times a second, or too many of its request bodies have not ` +
-    "fully arrived. `Retry-After` gives the seconds to wait.",
+    `more than ${maxListsPerSecond} times a second, or ${maxRequestsOfKey} requests of the API ` +
+    "key are under way. `Retry-After` gives the seconds to wait.",
   "The account has reached its rate limit of 600 requests in 1m; try again later.",
 )
 
@@ -228,7 +228,7 @@ export type ServiceUnavailable = InstanceType<typeof ServiceUnavailable>
 export const ServiceUnavailable = failure(
   "ServiceUnavailable",
   503,
-  "The database did not answer in time, or too many request bodies are still arriving. " +
+  "The database did not answer in time. " +
     "`Retry-After` gives the seconds to wait before a retry. A request without an " +
     "`Idempotency-Key` is not charged. A retry with the same `Idempotency-Key` gets the stored " +
     "answer if the first request was charged. Otherwise the service processes the retry as a new " +

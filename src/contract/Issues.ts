@@ -133,7 +133,8 @@ export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
     )
 }
 
-const shortened = (value: unknown): unknown =>
+/** Leaves out of each list what is not judged. A list that long is too long anyway. */
+export const shortened = (value: unknown): unknown =>
   Predicate.isReadonlyRecord(value)
     ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
     : value

@@ -12,8 +12,8 @@ export const maxUrlLength = 1000
  */
 export const maxBodyBytes = 512 * 1024
 
-/** Maximum number of fields and items in a request body: 512 KiB of them parse slowly. */
-export const maxBodyParts = 10_000
+/** Maximum number of requests of one key that are under way in each process. */
+export const maxRequestsOfKey = 256
 
 /** Maximum number of items of one list that are validated. It is larger than `maxUrls`. */
 export const maxJudgedItems = 100

@@ -1,9 +1,9 @@
 /**
  * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
  * revoked or expired key gets the same 401. A key without the scope of the request, or of a suspended
- * account, gets 403. A key lookup that does not end by the request's
- * deadline gets 503. An account above its rate limit gets 429 before the body is decoded, and so
- * does one that asks for too many long lists.
+ * account, gets 403. A key lookup that does not end by the request's deadline gets 503. Then come
+ * the limits, each with 429: the requests of one key that are under way, the rate of the account, and
+ * its rate of long lists.
  */
 import { RouteContext } from "@effect/platform/HttpRouter"
 import * as Duration from "effect/Duration"
@@ -20,40 +20,36 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
-import { historyPath, usagePath } from "../contract/Wire.ts"
+import { batchPath, historyPath, usagePath } from "../contract/Wire.ts"
+import type { Scope } from "../Scope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-import { type Current, currentRequest } from "./Call.ts"
-import * as Permission from "./Permission.ts"
-import { counter, RateLimit } from "./RateLimit.ts"
+import { currentRequest } from "./CurrentRequest.ts"
 import { refuse } from "./errorAnswer.ts"
+import { counter, RateLimit, type Refusal } from "./RateLimit.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
   Effect.gen(function* () {
     const keys = yield* ApiKeys
-    const rateLimit = yield* RateLimit
+    const { count, enter } = yield* RateLimit
     const countList = counter(listLimit, yield* Effect.clock)
 
-    const admit = (key: AccountKey, path: string, current: Current) => {
-      current.key = key
-      const denial = Permission.denialOf(key, Permission.scopeOf(path))
-      if (denial !== undefined) return refuse(new Forbidden({ message: denial }))
-      const refusal =
-        rateLimit.count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
-      return refusal === undefined
-        ? Effect.succeed(key)
-        : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
-    }
-
     return Authorization.of({
-      apiKey: (key) =>
+      apiKey: (secret) =>
         Effect.gen(function* () {
-          const found = yield* Effect.catchAll(keys.authenticate(key), (error) =>
+          const key = yield* Effect.catchAll(keys.authenticate(secret), (error) =>
             refuse(errorOf(error)),
           )
           const current = yield* currentRequest
-          const { route } = yield* RouteContext
-          return yield* admit(found, route.path, current)
+          current.key = key
+          const { path } = (yield* RouteContext).route
+          const denial = denialOf(key, path === batchPath ? "check" : "read")
+          if (denial !== undefined) return yield* refuse(new Forbidden({ message: denial }))
+          yield* Effect.catchAll(enter(key.id), tooMany)
+          const refusal =
+            count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
+          if (refusal !== undefined) return yield* tooMany(refusal)
+          return key
         }),
     })
   }),
@@ -64,7 +60,17 @@ const lists: ReadonlySet<string> = new Set([historyPath, usagePath])
 
 const listLimit = { requests: maxListsPerSecond, per: Duration.seconds(1) }
 
+/** Returns why a key may not make a request that needs `scope`; undefined when it may. */
+const denialOf = ({ accountSuspendedAt, scopes }: AccountKey, scope: Scope) => {
+  if (accountSuspendedAt !== null) return "The account is suspended."
+  return scopes.includes(scope)
+    ? undefined
+    : `The API key does not have the scope ${scope}, which this request needs.`
+}
+
 const errorOf = (error: InvalidApiKey | StoreTimeout) =>
   error._tag === "InvalidApiKey"
     ? new Unauthorized({ message: unauthorizedMessage })
     : new ServiceUnavailable({ message: unavailableMessage })
+
+const tooMany = ({ headers, message }: Refusal) => refuse(new TooManyRequests({ message }), headers)

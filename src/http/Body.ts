@@ -1,95 +1,57 @@
-/** Reads and decodes the body of a request. Never buffers more than the contract's limit. */
-import { isUtf8 } from "node:buffer"
+/** Reads the JSON body of a request, never more than the contract's limit. */
+import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import type * as Schema from "effect/Schema"
-import { AccountId } from "../Account.ts"
-import * as Batch from "../Batch.ts"
-import { BatchRequest } from "../contract/Api.ts"
-import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
+import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes, maxBodyParts } from "../contract/Limits.ts"
-import * as TypeGuard from "../schema/TypeGuard.ts"
-import * as ArrivingBody from "./ArrivingBody.ts"
-import { JsonParts } from "./JsonParts.ts"
-import { Request } from "./Request.ts"
+import { maxBodyBytes } from "../contract/Limits.ts"
 
-type Decoded<A> = Either.Either<A, InvalidRequest | PayloadTooLarge>
-
-export interface Decoder<A> {
-  /** Waits for the body and decodes it. A client that hangs up interrupts the fiber. */
-  readonly whole: (
-    request: unknown,
-    account: AccountId,
-  ) => Effect.Effect<A, InvalidRequest | ArrivingBody.Refusal>
-}
-
-/** Waits for a body and parses it. A request without a body has an empty object. */
+/**
+ * Returns the value of the body. Fails with the 400 of another content type or of invalid JSON, and
+ * with 413. A client that hangs up, or sends chunks above the limit, interrupts the fiber: its
+ * connection is closed then.
+ */
 export const json = (
-  request: Request,
-): Effect.Effect<unknown, InvalidRequest | ArrivingBody.Refusal> => {
-  const { "content-type": contentType, "content-length": length } = request.headers
-  if (!request.hasBody) return Effect.succeed({})
-  if (!isJson(contentType)) return invalid([Issues.invalidContentType])
-  if (Number(length) > maxBodyBytes) return tooLarge
-  const { body } = request
-  return body === undefined
-    ? ArrivingBody.collect(request, noAccount, parse)
-    : Either.flatMap(withFewParts(body), parse)
+  request: HttpServerRequest,
+): Effect.Effect<unknown, InvalidRequest | PayloadTooLarge> => {
+  const { "content-length": length, "content-type": contentType = "" } = request.headers
+  if (!isJson.test(contentType)) return invalid(Issues.invalidContentType)
+  return Number(length) > maxBodyBytes ? tooLarge : Effect.flatMap(bytesOf(request), parse)
 }
 
-// Bounds the bodies whose request has no account.
-const noAccount = AccountId.make("none")
+/** True when the request has no body. An empty one counts. */
+export const isAbsent = ({ headers }: HttpServerRequest) =>
+  headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0
 
-const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decoder<B> => {
-  const decodeBytes = bytesDecoder(schema)
-  const decode = (bytes: Buffer) => Either.map(decodeBytes(bytes), make)
-  const arrived = (request: Request): Decoded<B> | undefined => {
-    if (!isJson(request.headers["content-type"])) return invalid([Issues.invalidContentType])
-    if (Number(request.headers["content-length"]) > maxBodyBytes) return tooLarge
-    const { body } = request
-    return body === undefined ? undefined : Either.flatMap(withFewParts(body), decode)
-  }
-  return {
-    whole: (request, account) =>
-      request instanceof Request
-        ? (arrived(request) ?? ArrivingBody.collect(request, account, decode))
-        : Effect.dieMessage("not a request of this server"),
-  }
-}
+const isJson = /^\s*application\/json\s*(;|$)/i
 
-/** Decodes the bytes of a body. */
-export const bytesDecoder = <A>(
-  schema: Schema.Schema<A>,
-): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
-  const isValid = TypeGuard.make(schema)
-  const decode = Issues.decoder(schema)
-  const judged = (value: unknown) =>
-    isValid(value)
-      ? Either.right(value)
-      : Either.mapLeft(decode(value), (issues) => InvalidRequest.because(issues))
-  return (bytes) => Either.flatMap(parse(bytes), judged)
-}
+const bytesOf = (request: HttpServerRequest) =>
+  NodeStream.toString(() => NodeHttpServerRequest.toIncomingMessage(request), {
+    // One character for each byte. The reader counts some of them twice.
+    encoding: "latin1",
+    maxBytes: 2 * maxBodyBytes,
+    onFailure: () => "the connection is closed" as const,
+  }).pipe(
+    Effect.catchAll(() => Effect.interrupt),
+    Effect.map((text) => Buffer.from(text, "latin1")),
+  )
 
-export const batch = decoder(BatchRequest, ({ urls }) => Batch.parse(urls))
+const parse = (bytes: Buffer) =>
+  Effect.gen(function* () {
+    if (bytes.length > maxBodyBytes) return yield* tooLarge
+    const text = yield* tryOr("The body is not UTF-8", () => utf8.decode(bytes))
+    return Issues.shortened(
+      yield* tryOr("The body is not valid JSON", (): unknown => JSON.parse(text)),
+    )
+  })
 
-const isJson = (contentType: string | undefined) =>
-  contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
+/** Ignores a byte order mark. Throws when the bytes are not UTF-8. */
+const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-const invalid = (issues: ReadonlyArray<Issues.Issue>) => Either.left(InvalidRequest.because(issues))
+const tryOr = <A>(reason: string, f: () => A) =>
+  Effect.try({ try: f, catch: () => InvalidRequest.because([Issues.invalidJson(reason)]) })
 
-const tooLarge = Either.left(ArrivingBody.tooLarge)
+const invalid = (issue: Issues.Issue) => Effect.fail(InvalidRequest.because([issue]))
 
-const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
-  if (!isUtf8(bytes)) return invalid([Issues.invalidJson("The body is not UTF-8")])
-  try {
-    return Either.right(JSON.parse(bytes.toString()))
-  } catch {
-    return invalid([Issues.invalidJson("The body is not valid JSON")])
-  }
-}
-
-const withFewParts = (bytes: Buffer): Either.Either<Buffer, InvalidRequest> => {
-  const refusal = bytes.length > maxBodyParts ? new JsonParts().add(bytes) : undefined
-  return refusal === undefined ? Either.right(bytes) : Either.left(refusal)
-}
+const tooLarge = Effect.fail(new PayloadTooLarge({ message: payloadTooLargeMessage }))

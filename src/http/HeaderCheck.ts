@@ -2,15 +2,17 @@
  * Refuses a request with an invalid `Host` or `Transfer-Encoding`, or an unsupported
  * `Content-Encoding`. The check runs on every path, before authentication and routing.
  */
+import type { IncomingMessage } from "node:http"
 import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { invalidRequestBody } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { failure } from "./errorAnswer.ts"
-import type { Request } from "./Request.ts"
 
 /** Returns the error response, or undefined when the headers are valid. */
-export const refusalOf = (request: Request): HttpServerResponse.HttpServerResponse | undefined => {
+export const refusalOf = (
+  request: IncomingMessage,
+): HttpServerResponse.HttpServerResponse | undefined => {
   const { headers } = request
   if (!hasValidHost(request)) return badHeader(hostMessage)
   const transfer = headers["transfer-encoding"]
@@ -27,7 +29,7 @@ const transferMessage = "The header Transfer-Encoding must be chunked and nothin
 
 // True when there is exactly one `Host` line and its value is valid. In HTTP/1.0, a request without
 // `Host` is valid too.
-const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
+const hasValidHost = ({ httpVersion, rawHeaders }: IncomingMessage) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]

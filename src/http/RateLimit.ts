@@ -1,13 +1,17 @@
 /**
- * Limits how many requests one account may make in a time window. Each process counts only the
- * requests that it receives. The headers follow the IETF draft on RateLimit header fields.
+ * Limits how many requests one account may make in a time window, and how many requests of one key
+ * are under way. Each process counts only the requests that it receives. The headers follow the IETF draft on RateLimit header fields.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
+import { retryAfterSeconds } from "../contract/Envelope.ts"
+import { maxRequestsOfKey } from "../contract/Limits.ts"
 import { counted } from "../text/counted.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
@@ -27,6 +31,8 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   {
     /** Counts a request. Returns a refusal when the account is above its limit, else undefined. */
     readonly count: (account: AccountId) => Refusal | undefined
+    /** Counts a request of the key as under way until the scope ends, or refuses it. */
+    readonly enter: (key: ApiKeyId) => Effect.Effect<void, Refusal, Scope.Scope>
   }
 >() {}
 
@@ -42,8 +48,32 @@ export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
     RateLimit,
     Effect.map(Effect.clock, (clock) => ({
       count: limit === undefined ? () => undefined : counter(limit, clock),
+      enter: entrance(),
     })),
   )
+
+const entrance = (): RateLimit["Type"]["enter"] => {
+  const underWay = new Map<ApiKeyId, number>()
+  const add = (key: ApiKeyId, change: 1 | -1) => {
+    const count = (underWay.get(key) ?? 0) + change
+    if (count === 0) underWay.delete(key)
+    else underWay.set(key, count)
+  }
+  return (key) =>
+    Effect.flatMap(Effect.scope, (scope) => {
+      if ((underWay.get(key) ?? 0) >= maxRequestsOfKey) return Effect.fail(tooManyUnderWay)
+      add(key, 1)
+      return Scope.addFinalizer(
+        scope,
+        Effect.sync(() => add(key, -1)),
+      )
+    })
+}
+
+const tooManyUnderWay: Refusal = {
+  message: `${maxRequestsOfKey} requests of this API key are under way; send fewer at a time.`,
+  headers: { "retry-after": String(retryAfterSeconds) },
+}
 
 /**
  * Makes a counter with fixed time windows. The first request after the end of a window starts the

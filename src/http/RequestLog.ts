@@ -1,52 +1,37 @@
 /**
- * Logs a line for each request to an endpoint of the contract, at level `debug`: account, status,
- * duration, and the number of outcomes by reason. The line contains no text from the client, so it
- * cannot leak an API key.
+ * Logs a line for each request to an endpoint, at level `debug`: account, status, duration, and the
+ * number of outcomes by reason. The line contains no text from the client, so it cannot leak an API
+ * key.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
-import * as Runtime from "effect/Runtime"
-import type { AccountKey } from "../ApiKeys.ts"
 import type { Report } from "../Report.ts"
 import type { RequestId } from "../RequestId.ts"
+import type { CurrentRequest } from "./CurrentRequest.ts"
+import type { Path } from "./Routes.ts"
 
-/** What the line says of a request. */
-interface Answered {
-  readonly id: RequestId
-  readonly key?: AccountKey
-  readonly report?: Report
-}
-
-/** Logs the line of an answered request. */
-export type RequestLog = (
-  endpoint: string | undefined,
-  answered: Answered,
+/** Logs the line of an answered request, unless the log level excludes `debug`. */
+export const logAnswer = (
+  path: Path | undefined,
+  method: string,
+  { id, key, report }: CurrentRequest["Type"],
   status: number,
   durationMs: number,
-) => void
-
-/** Makes the request log. The request log does nothing when the log level excludes `debug`. */
-export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
-  const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
-  if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent
-  const runFork = Runtime.runFork(yield* Effect.runtime())
-  const log: RequestLog = (endpoint, { id, key, report }, status, durationMs) => {
-    if (endpoint === undefined) return
-    runFork(
-      Effect.annotateLogs(Effect.logDebug("Answered a request."), {
-        requestId: id,
-        endpoint,
-        ...(key !== undefined && { account: key.accountId }),
-        status,
-        durationMs: Math.round(durationMs * 10) / 10,
-        ...(report !== undefined && outcomesOf(report)),
-      }),
-    )
-  }
-  return log
-})
+) =>
+  Effect.flatMap(FiberRef.get(FiberRef.currentMinimumLogLevel), (level) => {
+    if (path === undefined || LogLevel.greaterThan(level, LogLevel.Debug)) return Effect.void
+    if (Object.keys(path.endpoints).length === 0) return Effect.void
+    return Effect.annotateLogs(Effect.logDebug("Answered a request."), {
+      requestId: id,
+      endpoint: path.endpoints[method] ?? path.path,
+      ...(key !== undefined && { account: key.accountId }),
+      status,
+      durationMs: Math.round(durationMs * 10) / 10,
+      ...(report !== undefined && outcomesOf(report)),
+    })
+  })
 
 /** Logs the cause of a 500. */
 export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
@@ -57,8 +42,6 @@ export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
     ),
     { requestId },
   )
-
-const silent: RequestLog = () => {}
 
 const outcomesOf = ({ creditsUsed, outcomes }: Report) => {
   const failed: Record<string, number> = {}

@@ -1,97 +1,121 @@
-/** The paths of the service and the methods that each path accepts. */
+/** The routes of a server: an API, the pages and the operator's paths. */
+import type { HttpApi } from "@effect/platform/HttpApi"
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type { HttpApiGroup } from "@effect/platform/HttpApiGroup"
+import { FindMyWay } from "@effect/platform/HttpLayerRouter"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Layer from "effect/Layer"
+import { Api } from "../contract/Api.ts"
+import * as Prometheus from "../telemetry/Prometheus.ts"
+import * as Authorization from "./Authorization.ts"
+import * as Decoding from "./Decoding.ts"
+import * as handlers from "./handlers.ts"
+import * as HealthRoutes from "./HealthRoutes.ts"
+import * as PageRoutes from "./PageRoutes.ts"
 
-interface Route {
-  readonly path: string
-  readonly methods: ReadonlyArray<string>
-  /** The name of the contract's endpoint of each method; undefined for pages and operator paths. */
-  readonly endpoints?: Readonly<Record<string, string>>
-  /** The decoded parameters of the path, by name; undefined for a path without parameters. */
-  readonly params?: Readonly<Record<string, string>>
+/** A route, with the name of its endpoint if an API declares one. */
+export interface Route {
+  readonly route: HttpRouter.Route<unknown>
+  readonly endpoint?: string
 }
 
-export interface Routes {
-  /** Finds the route of a URL. Ignores the query, letter case and extra slashes. */
-  readonly of: (url: string) => Route | undefined
-}
-
-/** What this module reads of an API. */
-export interface Api {
-  readonly groups: Readonly<
-    Record<
-      string,
-      {
-        readonly endpoints: Readonly<
-          Record<string, { readonly method: string; readonly name: string; readonly path: string }>
-        >
-      }
-    >
+/** A group whose endpoints need no services to decode a request. */
+type Group = HttpApiGroup.Any & {
+  readonly endpoints: Readonly<
+    Record<string, Decoding.Endpoint & Record<"method" | "name" | "path", string>>
   >
 }
 
-const endpointsOf = <A extends Api>({ groups }: A) =>
-  Object.values(groups).flatMap(({ endpoints }) => Object.values(endpoints))
-
 /**
- * Collects the endpoints of some APIs, and the further `paths`. Each of these `paths` accepts only
- * GET.
+ * Makes the routes of an API like `HttpLayerRouter.addHttpApi`, with our own 400 inside of the API's
+ * middleware. `wrap` wraps each handler.
  */
-export const make = (paths: ReadonlyArray<string>, ...apis: ReadonlyArray<Api>): Routes => {
-  const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
-  for (const { method, name, path } of apis.flatMap(endpointsOf)) {
-    const { endpoints, methods = [] } = routes.get(path) ?? {}
-    routes.set(path, {
-      path,
-      methods: [...methods, method],
-      endpoints: { ...endpoints, [method]: name },
+export const ofApi = <Id extends string, Groups extends Group, E, R>(
+  api: HttpApi<Id, Groups, E, R>,
+  wrap: (app: App) => App = identity,
+) =>
+  Effect.gen(function* () {
+    const { routes } = yield* HttpApiBuilder.Router.router
+    const withMiddleware = yield* HttpApiBuilder.buildMiddleware(api)
+    const endpoints = Object.values(api.groups).flatMap(({ endpoints }) => Object.values(endpoints))
+    return Array.from(routes).flatMap(({ handler, method, path }): ReadonlyArray<Route> => {
+      const endpoint = endpoints.find((one) => one.path === path && one.method === method)
+      if (endpoint === undefined) return []
+      // The type of the middleware leaves out the services of each request.
+      const app = wrap(Decoding.explained(endpoint)(handler as App)) as Effect.Effect<Response>
+      const route = HttpRouter.makeRoute(method, path, withMiddleware(app))
+      return [{ route, endpoint: endpoint.name }]
+    })
+  })
+
+type Response = HttpServerResponse.HttpServerResponse
+type App = Effect.Effect<Response, unknown, HttpRouter.HttpRouter.Provided>
+
+/** The routes of the contract. */
+export const contract = ofApi(Api).pipe(
+  Effect.provide(
+    Layer.merge(handlers.metrics, handlers.quota).pipe(
+      Layer.provideMerge(Layer.merge(Authorization.layer, HttpApiBuilder.Router.Live)),
+    ),
+  ),
+)
+
+/** The routes that no API declares. */
+export const others = (options: PageRoutes.Options) =>
+  Effect.gen(function* () {
+    const routes = [
+      ...(yield* HealthRoutes.make),
+      ...PageRoutes.make(options),
+      HttpRouter.makeRoute("GET", "/metrics", yield* metrics),
+      HttpRouter.makeRoute("GET", "/openapi.json", yield* openApi),
+    ]
+    return routes.map((route): Route => ({ route }))
+  })
+
+/** The paths that are for operators. Requests for them are not traced. */
+export const operatorPaths: ReadonlyArray<string> = ["/metrics", ...HealthRoutes.paths]
+
+const metrics = Effect.map(Prometheus.make, (text) =>
+  Effect.map(text, (body) =>
+    HttpServerResponse.text(body, { contentType: Prometheus.contentType }),
+  ),
+)
+
+// The OpenAPI document. It is generated at the first request for it, because generating it earlier
+// would delay the server's start.
+const openApi = Effect.cached(
+  Effect.promise(async () => {
+    const { fromApi } = await import("@effect/platform/OpenApi")
+    return HttpServerResponse.unsafeJson(fromApi(Api))
+  }),
+)
+
+/** A path of the server. */
+export interface Path {
+  readonly path: string
+  readonly methods: ReadonlyArray<string>
+  /** The names of the endpoints, by method; empty for a page. */
+  readonly endpoints: Readonly<Record<string, string>>
+}
+
+/** How paths are found. Names of accounts are longer than the router allows by default. */
+export const config = { maxParamLength: 1000 }
+
+/** Makes a function that finds the path of a URL, whatever the method is. */
+export const pathFinder = (routes: ReadonlyArray<Route>) => {
+  const paths = new Map<HttpRouter.PathInput, Path>()
+  for (const { endpoint, route } of routes) {
+    const { endpoints = {}, methods = [] } = paths.get(route.path) ?? {}
+    paths.set(route.path, {
+      path: route.path,
+      methods: [...methods, route.method],
+      endpoints: endpoint === undefined ? endpoints : { ...endpoints, [route.method]: endpoint },
     })
   }
-  const patterns = [...routes.values()].filter(({ path }) => path.includes("/:"))
-  return {
-    of: (url) => routes.get(url) ?? routes.get(normalized(url)) ?? matching(patterns, url),
-  }
+  const router = FindMyWay.make<Path>(config)
+  for (const path of paths.values()) router.on("GET", path.path as HttpRouter.PathInput, path)
+  return (url: string): Path | undefined => router.find("GET", url)?.handler
 }
-
-const pathOf = (url: string) =>
-  (url.split("?", 1)[0] ?? "").replaceAll(/\/+/g, "/").replace(/(?<=.)\/$/, "")
-
-const normalized = (url: string) => pathOf(url).toLowerCase()
-
-/** Finds the pattern, such as `/accounts/:name`, that a URL matches. */
-const matching = (patterns: ReadonlyArray<Route>, url: string): Route | undefined => {
-  const parts = pathOf(url).split("/")
-  for (const route of patterns) {
-    const params = paramsOf(route.path.split("/"), parts)
-    if (params !== undefined) return { ...route, params }
-  }
-  return undefined
-}
-
-const paramsOf = (steps: ReadonlyArray<string>, parts: ReadonlyArray<string>) => {
-  if (steps.length !== parts.length) return undefined
-  const params: Record<string, string> = {}
-  for (const [index, step] of steps.entries()) {
-    const part = parts[index] ?? ""
-    if (step.startsWith(":")) {
-      const value = decoded(part)
-      if (value === undefined || value === "") return undefined
-      params[step.slice(1)] = value
-    } else if (step !== part.toLowerCase()) return undefined
-  }
-  return params
-}
-
-const decoded = (part: string) => {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    return undefined
-  }
-}
-
-/** Decodes the query of a URL. Of parameters with the same name, the last counts. */
-export const queryOf = (url: string): Readonly<Record<string, string>> => {
-  const start = url.indexOf("?")
-  return start < 0 ? noQuery : Object.fromEntries(new URLSearchParams(url.slice(start)))
-}
-
-const noQuery = {}

@@ -1,22 +1,22 @@
 /**
- * Serves the API over HTTP. The server starts to listen after everything that a request needs is
- * built.
+ * Serves the API over HTTP, on the framework's server. The server starts to listen after everything
+ * that a request needs is built.
  */
-import type { ServerResponse } from "node:http"
-import { setImmediate } from "node:timers"
+import * as Headers from "@effect/platform/Headers"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
-import * as Call from "./Call.ts"
+import * as EachRequest from "./EachRequest.ts"
 import * as NodeServer from "./NodeServer.ts"
+import * as PageRoutes from "./PageRoutes.ts"
 import * as RateLimit from "./RateLimit.ts"
-import * as HeaderCheck from "./HeaderCheck.ts"
-import type { Request } from "./Request.ts"
-import * as Router from "./Router.ts"
-import * as Runner from "./Runner.ts"
-import * as ServerSpan from "./ServerSpan.ts"
+import * as Routes from "./Routes.ts"
 
-export interface Options extends NodeServer.Options, Router.Options, Call.Options {
+export interface Options extends NodeServer.Options, EachRequest.Options {
   /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
   /** The rate limit that applies to each account; undefined for no limit. */
@@ -25,13 +25,15 @@ export interface Options extends NodeServer.Options, Router.Options, Call.Option
    * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.
    */
   readonly isTraced: boolean
+  /** True when figures may be synthetic. The console then shows a notice. */
+  readonly hasSyntheticFigures: boolean
 }
 
 export interface AdministrationOptions<R = never> {
   /** The address of a server of its own. Undefined: the server of the API serves it too. */
   readonly own: Pick<NodeServer.Options, "host" | "port"> | undefined
   readonly load: () => Promise<{
-    readonly make: Effect.Effect<Router.Administration, never, R>
+    readonly make: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
   }>
 }
 
@@ -42,16 +44,21 @@ export interface AdministrationOptions<R = never> {
 export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const part = yield* partOf(administration)
+      const operators = yield* operatorsRoutes(administration)
       const own = administration?.own
-      const router = yield* Router.make(options, own === undefined ? part : undefined)
-      yield* serve(options, router)
-      if (own === undefined || part === undefined) return
+      const hasAdministration = administration !== undefined && own === undefined
+      const routes = [
+        ...(yield* Routes.contract),
+        ...(yield* Routes.others({ ...options, hasAdministration })),
+        ...(hasAdministration ? operators : []),
+      ]
+      yield* serve(yield* NodeServer.Listener, routes, options)
+      if (own === undefined) return
       const listener = NodeServer.make(options)
+      const pages = PageRoutes.ofConsole({ ...options, hasAdministration: true })
+      const all = [...pages.map((route) => ({ route })), ...operators]
       const ofOwn = { ...options, ...own, settingPrefix: "AUTHORITY_ADMIN", corsOrigins: [] }
-      yield* serve(ofOwn, Router.makeAdministration(options, part)).pipe(
-        Effect.provideService(NodeServer.Listener, listener),
-      )
+      yield* serve(listener, all, ofOwn)
       yield* Effect.logInfo(`Administration on ${listener.address().url}/console.`)
     }),
   ).pipe(
@@ -59,40 +66,58 @@ export const layer = <R = never>(options: Options, administration?: Administrati
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
 
-const partOf = <R>(
+const operatorsRoutes = <R>(
   administration: AdministrationOptions<R> | undefined,
-): Effect.Effect<Router.Administration | undefined, never, R> =>
+): Effect.Effect<ReadonlyArray<Routes.Route>, never, R> =>
   administration === undefined
-    ? Effect.succeed(undefined)
+    ? Effect.succeed([])
     : Effect.flatMap(Effect.promise(administration.load), ({ make }) => make)
 
 /** Listens until the scope ends, and answers every request. */
-const serve = (options: Options, router: Router.Router) =>
+const serve = (
+  listener: NodeServer.Listener["Type"],
+  routes: ReadonlyArray<Routes.Route>,
+  options: Options,
+) =>
   Effect.gen(function* () {
-    const { isEnding, server } = yield* NodeServer.Listener
-    const isTraced = Router.isTraced(router)
-    const startSpan = yield* ServerSpan.make((url) => options.isTraced && isTraced(url))
-    const begin = yield* Call.make(router.routes, startSpan, options)
-    const { cutOff, run, running } = yield* Runner.make(router)
-    const answer = (request: Request, response: ServerResponse) => {
-      // The connection closes after the answer to an earlier request, so this request gets no
-      // answer.
-      if (isEnding(request.socket)) return
-      const call = begin(request, response)
-      const refusal = HeaderCheck.refusalOf(request)
-      if (refusal === undefined) run(call)
-      else Runner.answer(call, refusal)
-    }
-    // A body that arrived together with its headers is complete only in the next turn of the
-    // event loop, so wait for that turn.
-    const onRequest = (request: Request, response: ServerResponse) => {
-      if (request.hasBody) setImmediate(answer, request, response)
-      else answer(request, response)
-    }
-    yield* Effect.acquireRelease(
-      Effect.sync(() => server.on("request", onRequest)),
-      () => Effect.sync(() => server.off("request", onRequest)),
+    const running = yield* FiberSet.make()
+    const pathOf = Routes.pathFinder(routes)
+    const eachRequest = EachRequest.make({ ...listener, pathOf, running }, options)
+    const router = HttpRouter.fromIterable(routes.map(({ route }) => route))
+    const app = yield* HttpRouter.withRouterConfig(HttpRouter.toHttpApp(router), Routes.config)
+    const handler = yield* NodeHttpServer.makeHandler(eachRequest(app)).pipe(
+      HttpMiddleware.withTracerDisabledWhenEffect(
+        ({ url }) => !options.isTraced || !isTraced(url, pathOf(url)),
+      ),
+      Effect.locally(Headers.currentRedactedNames, [unrecordedHeaders]),
     )
-    yield* NodeServer.listen(options)
-    yield* NodeServer.drain(options.shutdownTimeout, running, cutOff)
+    listener.server.on("request", handler)
+    yield* NodeServer.listen(listener, options)
+    yield* Effect.addFinalizer(() => stop(listener, running, options.shutdownTimeout))
   })
+
+/**
+ * Waits until all connections are closed and no request is under way. After the timeout, closes the
+ * connections. Then the end of the FiberSet interrupts what is still under way.
+ */
+const stop = (
+  { drain, server }: NodeServer.Listener["Type"],
+  running: FiberSet.FiberSet,
+  timeout: Duration.DurationInput,
+) =>
+  Effect.zipRight(drain, FiberSet.awaitEmpty(running)).pipe(
+    Effect.interruptible,
+    Effect.timeoutOption(timeout),
+    Effect.zipRight(Effect.sync(() => server.closeAllConnections())),
+  )
+
+/**
+ * An unknown URL is not traced, because a span records the URL, and a mistyped URL or a query may
+ * contain an API key. The paths for operators are not traced either.
+ */
+const isTraced = (url: string, path: Routes.Path | undefined) =>
+  path?.path === url && !Routes.operatorPaths.includes(url)
+
+/** Spans do not record these headers, which may hold the secrets of a client or of a proxy. */
+const unrecordedHeaders =
+  /^(?!(?:content-encoding|content-length|content-type|host|idempotent-replayed|origin|ratelimit|retry-after|user-agent|x-limit|x-request-id)$)/i

@@ -1,5 +1,4 @@
 /** The answers to errors: their status, their headers, and the body that every error has. */
-import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
@@ -46,33 +45,6 @@ const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, st
 }
 
 const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
-
-const ledgerErrors = [
-  Envelope.PaymentRequired,
-  Envelope.Conflict,
-  Envelope.UnprocessableContent,
-  Envelope.InternalServerError,
-  Envelope.ServiceUnavailable,
-] as const
-
-const statuses = new Map<string, number>(
-  ledgerErrors.map(({ _tag, body }) => [_tag, HttpApiSchema.getStatusErrorAST(body.ast)]),
-)
-
-/** Makes the answer to an error of the ledger, as the framework makes it after `refuse`. */
-export const of = (error: InstanceType<(typeof ledgerErrors)[number]>) => {
-  const body = JSON.stringify(Envelope.errorBody(error.message))
-  const length = String(Buffer.byteLength(body))
-  return {
-    status: statuses.get(error._tag) ?? 500,
-    headers: {
-      ...headersOf(error),
-      "content-type": "application/json",
-      "content-length": length,
-    },
-    body,
-  }
-}
 
 /** Maps a refusal or a timeout of the ledger to the contract's error. */
 export const errorOf = (

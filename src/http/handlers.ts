@@ -3,16 +3,21 @@
  * `AuthorityCheck` and `CreditLedger`, and the results to HTTP answers.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
 import { type ApiKeyId, budgetDocument } from "../ApiKey.ts"
 import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
+import * as Batch from "../Batch.ts"
 import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api, type HistoryResponse, type UsageResponse } from "../contract/Api.ts"
+import {
+  Api,
+  type HistoryResponse,
+  type PreviewResponse,
+  type UsageResponse,
+} from "../contract/Api.ts"
 import { InvalidRequest } from "../contract/Envelope.ts"
 import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../CreditLedger.ts"
@@ -24,33 +29,25 @@ import { isoTime } from "../time/isoTime.ts"
 import { inTime } from "../StoreTimeout.ts"
 import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
-import * as Body from "./Body.ts"
-import { currentRequest } from "./Call.ts"
+import { currentRequest } from "./CurrentRequest.ts"
 import * as OneByOne from "./OneByOne.ts"
-import * as PreviewAnswer from "./PreviewAnswer.ts"
 import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
-/**
- * The handlers decode the body themselves, because the framework's decoder reports only the first
- * violation and accepts content types other than JSON.
- */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(
     Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory, OneByOne.make]),
     ([{ check, preview }, ledger, history, oneByOne]) =>
       handlers
         .handleRaw("history", answerHistory(history, "client", oneByOne))
-        .handleRaw("checkBatch", ({ headers, request }) =>
+        .handle("checkBatch", ({ headers, payload: { urls } }) =>
           Effect.gen(function* () {
             const current = yield* currentRequest
             const { accountId, id: apiKeyId } = yield* CurrentKey
-            const list = yield* listOf(request, accountId)
-            const requestId = current.id
             const asked = {
-              ...list,
+              ...Batch.parse(urls),
               accountId,
               apiKeyId,
-              requestId,
+              requestId: current.id,
               idempotencyKey: headers["idempotency-key"],
               limit: headers["x-max-credits"],
               wantsSources: headers.prefer ?? false,
@@ -64,23 +61,31 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             )
             current.report = report
             CheckMeters.count(report)
-            return BatchAnswer.response(report)
+            return HttpServerResponse.unsafeJson(BatchAnswer.of(report), {
+              headers: {
+                ...(report.isReplay && { "idempotent-replayed": "true" }),
+                ...(report.sources && { "preference-applied": "provenance", vary: "Prefer" }),
+              },
+            })
           }),
         )
-        .handleRaw("previewBatch", ({ headers, request }) =>
+        .handle("previewBatch", ({ headers, payload: { urls } }) =>
           Effect.gen(function* () {
             const { accountId, budget, id } = yield* CurrentKey
-            const list = yield* listOf(request, accountId)
-            const previewed = yield* preview(list, headers["cache-control"])
+            const { entries, maxCredits, summary } = yield* preview(
+              Batch.parse(urls),
+              headers["cache-control"],
+            )
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
             const spent = budget == null ? null : yield* budgetOf(ledger, id)
-            return HttpServerResponse.unsafeJson(
-              PreviewAnswer.of(
-                previewed,
-                availableCredits,
-                Math.min(availableCredits, spent?.remaining ?? Infinity),
-              ),
-            )
+            const affordable =
+              maxCredits <= Math.min(availableCredits, spent?.remaining ?? Infinity)
+            const answer: typeof PreviewResponse.Encoded = {
+              success: true,
+              data: { entries, summary },
+              quota: { maxCredits, availableCredits, affordable },
+            }
+            return HttpServerResponse.unsafeJson(answer)
           }),
         ),
   ),
@@ -117,9 +122,6 @@ const noTarget = ({ input, problem }: InvalidUrl) => {
     input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
   return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }], false)
 }
-
-const listOf = ({ source }: HttpServerRequest.HttpServerRequest, accountId: AccountId) =>
-  Effect.catchAll(Body.batch.whole(source, accountId), (error) => refuse(error))
 
 const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
   ledger.balance(accountId).pipe(

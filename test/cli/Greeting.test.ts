@@ -18,8 +18,7 @@ const listener = Layer.sync(Listener, () => ({
   server: createServer(),
   address: () => ({ port: 8080, url: "http://127.0.0.1:8080" }),
   isDraining: () => false,
-  startDraining: () => {},
-  isEnding: () => false,
+  drain: Effect.void,
 }))
 
 it.scoped("a first start that is stopped while it makes the demo account makes its key too", () =>

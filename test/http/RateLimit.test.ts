@@ -2,12 +2,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { AccountId } from "../../src/Account.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
 import { settable } from "../support/SettableClock.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const limit = { requests: 2, per: Duration.hours(1) }
 
@@ -117,5 +121,38 @@ describe("the rate limit of long lists", () => {
           assert.strictEqual((yield* ask(path)).status, 200)
         }
       }),
+  )
+})
+
+describe("the requests of one API key", () => {
+  it.scopedLive("256 are under way at a time, and further ones get 429 until one has ended", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { account, check, credits, keys, url } = yield* start({ provider: provider.layer })
+      const other = Redacted.value((yield* keys.issue({ account })).key)
+      const waiting = yield* Effect.replicateEffect(Effect.fork(check(["example.com"])), 256)
+      yield* eventually("the provider is asked", () => provider.calls.length === 256)
+      const refused = yield* credits
+      assert.strictEqual(refused.status, 429)
+      assert.strictEqual(refused.headers["retry-after"], "1")
+      assert.strictEqual(
+        JSON.parse(refused.text).message,
+        "256 requests of this API key are under way; send fewer at a time.",
+      )
+      const ofOther = { path: "/v1/key", headers: { "x-api-key": other } }
+      assert.strictEqual((yield* request(url, ofOther)).status, 200)
+      // A request goes on when its client leaves, so it counts until its end.
+      yield* Fiber.interruptAll(waiting.slice(0, 128))
+      assert.strictEqual((yield* credits).status, 429)
+      yield* gate.open
+      for (const fiber of waiting.slice(128)) {
+        assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
+      }
+      yield* eventually(
+        "the key is served again",
+        Effect.map(credits, ({ status }) => status === 200),
+      )
+    }),
   )
 })

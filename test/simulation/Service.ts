@@ -19,7 +19,12 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Batch from "../../src/Batch.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import * as sweeper from "../../src/server/sweeper.ts"
-import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
+import {
+  errorBody,
+  InternalServerError,
+  internalErrorMessage,
+  Unauthorized,
+} from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
@@ -292,15 +297,15 @@ const handled = (ask: Ask, requestId: RequestId) =>
     const { idempotencyKey, maxAgeMs, provenance: wantsSources, urls } = ask
     const asked = { accountId, apiKeyId, requestId, idempotencyKey, wantsSources, maxAgeMs }
     const report = yield* check({ ...Batch.parse(urls), ...asked })
-    const body = BatchAnswer.json(report)
+    const body = JSON.stringify(BatchAnswer.of(report))
     return { status: 200, body, isReplay: report.isReplay }
   }).pipe(
     Effect.catchTag("HoldExpired", Effect.die),
     Effect.catchAll((error) => {
       if (error._tag === "InvalidApiKey")
-        return Effect.succeed(answerOf({ status: 401, body: error.message }))
+        return Effect.succeed(answerOf(new Unauthorized({ message: error.message })))
       const refused = errorAnswer.errorOf(error, { ...ask, requestId })
-      return Effect.succeed(answerOf(errorAnswer.of(refused)))
+      return Effect.succeed(answerOf(refused))
     }),
     Effect.catchAllCause((cause) => {
       if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
@@ -309,13 +314,27 @@ const handled = (ask: Ask, requestId: RequestId) =>
         "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
         cause,
       )
-      return Effect.as(log, answerOf(errorAnswer.of(internal)))
+      return Effect.as(log, answerOf(internal))
     }),
     within(timeoutMs),
   )
 
-const answerOf = ({ body, status }: Pick<Answer, "body" | "status">): Answer => ({
-  status,
-  body,
+const statuses = {
+  Unauthorized: 401,
+  PaymentRequired: 402,
+  Conflict: 409,
+  UnprocessableContent: 422,
+  InternalServerError: 500,
+  ServiceUnavailable: 503,
+} as const
+
+interface Refusal {
+  readonly _tag: keyof typeof statuses
+  readonly message: string
+}
+
+const answerOf = ({ _tag, message }: Refusal): Answer => ({
+  status: statuses[_tag],
+  body: JSON.stringify(errorBody(message)),
   isReplay: false,
 })

@@ -1,0 +1,23 @@
+/** The request in progress. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { AccountKey } from "../ApiKeys.ts"
+import type { Report } from "../Report.ts"
+import type { RequestId } from "../RequestId.ts"
+
+/** A new one is provided to each request. `key` and `report` are for the log. */
+export class CurrentRequest extends Context.Tag("authority/http/CurrentRequest")<
+  CurrentRequest,
+  {
+    /** Appears in the header `x-request-id`, in the log and in the account's statement. */
+    readonly id: RequestId
+    key?: AccountKey
+    report?: Report
+  }
+>() {}
+
+/**
+ * The request in progress, for handlers and middleware, whose types allow only what the framework's
+ * router provides. Dies when the server provides no CurrentRequest.
+ */
+export const currentRequest = Effect.orDie(Effect.serviceOptional(CurrentRequest))

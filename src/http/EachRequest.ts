@@ -1,0 +1,166 @@
+/**
+ * What happens around the handler of each request: its id and its deadline, the check of its
+ * headers, its log line and its meters, and the answers that no handler gives. A request that was
+ * read goes on when its client leaves.
+ */
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import { RouteNotFound } from "@effect/platform/HttpServerError"
+import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as FiberRef from "effect/FiberRef"
+import * as FiberSet from "effect/FiberSet"
+import { identity } from "effect/Function"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { internalErrorMessage } from "../contract/Envelope.ts"
+import * as Wire from "../contract/Wire.ts"
+import { Deadline } from "../Deadline.ts"
+import { RequestId } from "../RequestId.ts"
+import * as Meters from "../telemetry/HttpMeters.ts"
+import { uniqueId } from "../text/uniqueId.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+import { failure } from "./errorAnswer.ts"
+import * as HeaderCheck from "./HeaderCheck.ts"
+import * as RequestLog from "./RequestLog.ts"
+import type { Path } from "./Routes.ts"
+
+export interface Options {
+  /** Origins whose pages may call the API from a browser. `*` allows every origin. */
+  readonly corsOrigins: ReadonlyArray<string>
+  /** The maximum duration of a request, measured from its arrival. */
+  readonly requestTimeout: Duration.DurationInput
+}
+
+interface Server {
+  readonly pathOf: (url: string) => Path | undefined
+  readonly isDraining: () => boolean
+  /** The requests that are under way, also those whose client has left. */
+  readonly running: FiberSet.FiberSet
+}
+
+/** Makes a middleware that never fails. */
+export const make = ({ isDraining, pathOf, running }: Server, options: Options) => {
+  const { corsOrigins } = options
+  const timeoutMs = Duration.toMillis(options.requestTimeout)
+  const withCors = corsOrigins.length === 0 ? identity : cors(corsOrigins)
+
+  return <E>(app: HttpApp.Default<E, Scope.Scope>): HttpApp.Default =>
+    Effect.gen(function* () {
+      const startedAt = yield* MonotonicClock.now
+      const request = originForm(yield* HttpServerRequest)
+      const source = NodeHttpServerRequest.toIncomingMessage(request)
+      const path = pathOf(request.url)
+      const current: CurrentRequest["Type"] = {
+        id: RequestId.make(uniqueId(), { disableValidation: true }),
+      }
+      const given = Context.make(HttpServerRequest, request).pipe(
+        Context.add(CurrentRequest, current),
+        Context.add(Deadline, startedAt + timeoutMs),
+      )
+      // No page of another origin may call the administration.
+      const isClosed = path?.path.startsWith(Wire.adminPrefix) === true
+      const finished = (response: HttpServerResponse.HttpServerResponse) =>
+        Effect.gen(function* () {
+          const durationMs = (yield* MonotonicClock.now) - startedAt
+          const { method } = request
+          Meters.answered(method, path?.path ?? "other", response.status, durationMs / 1000)
+          yield* RequestLog.logAnswer(path, method, current, response.status, durationMs)
+          const headers = {
+            "x-request-id": current.id,
+            ...(isPrivate(path?.path ?? request.url) && { "cache-control": "no-store" }),
+            // The CORS middleware overwrites this header.
+            ...(corsOrigins.length > 0 && { vary: withOrigin(response.headers["vary"]) }),
+            ...(isDraining() && { connection: "close" }),
+          }
+          return HttpServerResponse.setHeaders(yield* completed(request, response), headers)
+        })
+      const fiber = yield* (HeaderCheck.refusalOf(source) ?? (isClosed ? app : withCors(app))).pipe(
+        Effect.catchAllCause(answerFailure(request, path, current)),
+        Effect.flatMap(finished),
+        Effect.scoped,
+        Effect.provide(given),
+        Effect.interruptible,
+        FiberSet.run(running),
+      )
+      // Waits for the exit: joining the fiber would also take over its context.
+      const exit = yield* Effect.interruptible(Fiber.await(fiber)).pipe(
+        Effect.onInterrupt(() => (source.complete ? Effect.void : Fiber.interruptFork(fiber))),
+      )
+      return yield* exit
+    })
+}
+
+// Rewrites a target in absolute form, such as `http://host/path`, which proxies send.
+const originForm = (request: HttpServerRequest) => {
+  const { url } = request
+  if (url.startsWith("/")) return request
+  return request.modify({ url: url.replace(/^https?:\/\/[^/?]*\/?/i, "/") })
+}
+
+// Runs the handlers that middleware registered for this answer, such as the one that adds the CORS
+// headers.
+const completed = (request: HttpServerRequest, response: HttpServerResponse.HttpServerResponse) =>
+  Effect.flatMap(FiberRef.get(HttpApp.currentPreResponseHandlers), (handler) =>
+    Option.isNone(handler)
+      ? Effect.succeed(response)
+      : Effect.orDie(handler.value(request, response)),
+  )
+
+// Answers 404 or 405 without a route, and 500 after a defect. The contract's errors do not reach
+// this function, because the routes encode them.
+const answerFailure =
+  ({ method }: HttpServerRequest, path: Path | undefined, { id }: CurrentRequest["Type"]) =>
+  (cause: Cause.Cause<unknown>) => {
+    if (Option.exists(Cause.failureOption(cause), (error) => error instanceof RouteNotFound)) {
+      return Effect.succeed(noRoute(method, path))
+    }
+    return Cause.isInterruptedOnly(cause)
+      ? Effect.interrupt
+      : Effect.as(RequestLog.logFailure(cause, id), failure(500, internalErrorMessage))
+  }
+
+const noRoute = (method: string, path: Path | undefined) => {
+  if (path === undefined) return failure(404, "There is nothing at this path.")
+  const allow = path.methods.join(", ")
+  return HttpServerResponse.setHeader(
+    failure(405, `This path takes ${allow}, not ${method}.`),
+    "allow",
+    allow,
+  )
+}
+
+// True for a path under `/v1` or `/admin`. No cache may store the answers to requests for it.
+const isPrivate = (path: string) => /^\/+(?:v1|admin)(?:[/?]|$)/i.test(path)
+
+const withOrigin = (vary: string | undefined) => (vary === undefined ? "Origin" : `${vary}, Origin`)
+
+const cors = (allowedOrigins: ReadonlyArray<string>) =>
+  HttpMiddleware.cors({
+    allowedOrigins,
+    allowedMethods: ["GET", "POST"],
+    allowedHeaders: [
+      "content-type",
+      "x-api-key",
+      "idempotency-key",
+      "x-max-credits",
+      "prefer",
+      "cache-control",
+    ],
+    exposedHeaders: [
+      "x-request-id",
+      "idempotent-replayed",
+      "preference-applied",
+      "x-limit",
+      "retry-after",
+      "ratelimit",
+    ],
+    maxAge: 3600,
+  })
