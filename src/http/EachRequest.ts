@@ -47,44 +47,30 @@ interface Server {
 }
 
 /** Makes a middleware that never fails. */
-export const make = ({ isDraining, pathOf, running }: Server, options: Options) => {
-  const { corsOrigins } = options
+export const make = (server: Server, options: Options) => {
+  const { pathOf, running } = server
   const timeoutMs = Duration.toMillis(options.requestTimeout)
-  const withCors = corsOrigins.length === 0 ? identity : cors(corsOrigins)
+  const withCors = options.corsOrigins.length === 0 ? identity : cors(options.corsOrigins)
 
   return <E>(app: HttpApp.Default<E, Scope.Scope>): HttpApp.Default =>
     Effect.gen(function* () {
-      const startedAt = yield* MonotonicClock.now
       const request = originForm(yield* HttpServerRequest)
       const source = NodeHttpServerRequest.toIncomingMessage(request)
-      const path = pathOf(request.url)
-      const current: CurrentRequest["Type"] = {
-        id: RequestId.make(uniqueId(), { disableValidation: true }),
+      const arrived: Arrived = {
+        request,
+        path: pathOf(request.url),
+        current: { id: RequestId.make(uniqueId(), { disableValidation: true }) },
+        startedAt: yield* MonotonicClock.now,
       }
       const given = Context.make(HttpServerRequest, request).pipe(
-        Context.add(CurrentRequest, current),
-        Context.add(Deadline, startedAt + timeoutMs),
+        Context.add(CurrentRequest, arrived.current),
+        Context.add(Deadline, arrived.startedAt + timeoutMs),
       )
       // No page of another origin may call the administration.
-      const isClosed = path?.path.startsWith(Wire.adminPrefix) === true
-      const finished = (response: HttpServerResponse.HttpServerResponse) =>
-        Effect.gen(function* () {
-          const durationMs = (yield* MonotonicClock.now) - startedAt
-          const { method } = request
-          Meters.answered(method, path?.path ?? "other", response.status, durationMs / 1000)
-          yield* RequestLog.logAnswer(path, method, current, response.status, durationMs)
-          const headers = {
-            "x-request-id": current.id,
-            ...(isPrivate(path?.path ?? request.url) && { "cache-control": "no-store" }),
-            // The CORS middleware overwrites this header.
-            ...(corsOrigins.length > 0 && { vary: withOrigin(response.headers["vary"]) }),
-            ...(isDraining() && { connection: "close" }),
-          }
-          return HttpServerResponse.setHeaders(yield* completed(request, response), headers)
-        })
+      const isClosed = arrived.path?.path.startsWith(Wire.adminPrefix) === true
       const fiber = yield* (HeaderCheck.refusalOf(source) ?? (isClosed ? app : withCors(app))).pipe(
-        Effect.catchAllCause(answerFailure(request, path, current)),
-        Effect.flatMap(finished),
+        Effect.catchAllCause(answerFailure(arrived)),
+        Effect.flatMap(finish(arrived, server, options)),
         Effect.scoped,
         Effect.provide(given),
         Effect.interruptible,
@@ -97,6 +83,31 @@ export const make = ({ isDraining, pathOf, running }: Server, options: Options) 
       return yield* exit
     })
 }
+
+interface Arrived {
+  readonly request: HttpServerRequest
+  readonly path: Path | undefined
+  readonly current: CurrentRequest["Type"]
+  readonly startedAt: number
+}
+
+/** Measures and logs an answer, and adds the headers that every answer has. */
+const finish =
+  ({ current, path, request, startedAt }: Arrived, { isDraining }: Server, options: Options) =>
+  (response: HttpServerResponse.HttpServerResponse) =>
+    Effect.gen(function* () {
+      const durationMs = (yield* MonotonicClock.now) - startedAt
+      const { method, url } = request
+      Meters.answered(method, path?.path ?? "other", response.status, durationMs / 1000)
+      yield* RequestLog.logAnswer(path, method, current, response.status, durationMs)
+      return HttpServerResponse.setHeaders(yield* completed(request, response), {
+        "x-request-id": current.id,
+        ...(isPrivate(path?.path ?? url) && { "cache-control": "no-store" }),
+        // The CORS middleware overwrites this header.
+        ...(options.corsOrigins.length > 0 && { vary: withOrigin(response.headers["vary"]) }),
+        ...(isDraining() && { connection: "close" }),
+      })
+    })
 
 // Rewrites a target in absolute form, such as `http://host/path`, which proxies send.
 const originForm = (request: HttpServerRequest) => {
@@ -117,14 +128,14 @@ const completed = (request: HttpServerRequest, response: HttpServerResponse.Http
 // Answers 404 or 405 without a route, and 500 after a defect. The contract's errors do not reach
 // this function, because the routes encode them.
 const answerFailure =
-  ({ method }: HttpServerRequest, path: Path | undefined, { id }: CurrentRequest["Type"]) =>
+  ({ current, path, request }: Arrived) =>
   (cause: Cause.Cause<unknown>) => {
     if (Option.exists(Cause.failureOption(cause), (error) => error instanceof RouteNotFound)) {
-      return Effect.succeed(noRoute(method, path))
+      return Effect.succeed(noRoute(request.method, path))
     }
     return Cause.isInterruptedOnly(cause)
       ? Effect.interrupt
-      : Effect.as(RequestLog.logFailure(cause, id), failure(500, internalErrorMessage))
+      : Effect.as(RequestLog.logFailure(cause, current.id), failure(500, internalErrorMessage))
   }
 
 const noRoute = (method: string, path: Path | undefined) => {

@@ -69,20 +69,11 @@ const withoutSlash = (path: PagePath) =>
     headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
   })
 
-// Loads a page at the first request for it, because loading all pages would delay the server's
-// start. All requests share one page. After a failure, the next request tries again.
+// Reads a page at the first request for it, because reading all pages would delay the server's start.
+// All requests share one page.
 const loader = (path: PagePath, options: Options) => {
   let page: Promise<Page> | undefined
-  const load = async () => {
-    try {
-      const { read } = await import("./BuiltPage.ts")
-      return await read(path, options)
-    } catch (error) {
-      page = undefined
-      throw error
-    }
-  }
-  return () => (page ??= load())
+  return () => (page ??= import("./BuiltPage.ts").then(({ read }) => read(path, options)))
 }
 
 const responseOf = (page: Page, request: HttpServerRequest) => {
@@ -114,5 +105,5 @@ const safeguards = {
 
 const notBuilt = failure(
   503,
-  "The pages are not built. Run 'npm run build:pages' in the source directory, then reload.",
+  "The pages are not built. Run 'npm run build:pages' in the source directory, and start the service again.",
 )

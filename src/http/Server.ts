@@ -32,9 +32,7 @@ export interface Options extends NodeServer.Options, EachRequest.Options {
 export interface AdministrationOptions<R = never> {
   /** The address of a server of its own. Undefined: the server of the API serves it too. */
   readonly own: Pick<NodeServer.Options, "host" | "port"> | undefined
-  readonly load: () => Promise<{
-    readonly make: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
-  }>
+  readonly routes: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
 }
 
 /**
@@ -44,20 +42,23 @@ export interface AdministrationOptions<R = never> {
 export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const operators = yield* operatorsRoutes(administration)
-      const own = administration?.own
-      const hasAdministration = administration !== undefined && own === undefined
+      const hasAdministration = administration !== undefined && administration.own === undefined
       const routes = [
         ...(yield* Routes.contract),
         ...(yield* Routes.others({ ...options, hasAdministration })),
-        ...(hasAdministration ? operators : []),
+        ...(hasAdministration ? yield* administration.routes : []),
       ]
       yield* serve(yield* NodeServer.Listener, routes, options)
-      if (own === undefined) return
+      if (administration?.own === undefined) return
       const listener = NodeServer.make(options)
       const pages = PageRoutes.ofConsole({ ...options, hasAdministration: true })
-      const all = [...pages.map((route) => ({ route })), ...operators]
-      const ofOwn = { ...options, ...own, settingPrefix: "AUTHORITY_ADMIN", corsOrigins: [] }
+      const all = [...pages.map((route) => ({ route })), ...(yield* administration.routes)]
+      const ofOwn = {
+        ...options,
+        ...administration.own,
+        settingPrefix: "AUTHORITY_ADMIN",
+        corsOrigins: [],
+      }
       yield* serve(listener, all, ofOwn)
       yield* Effect.logInfo(`Administration on ${listener.address().url}/console.`)
     }),
@@ -65,13 +66,6 @@ export const layer = <R = never>(options: Options, administration?: Administrati
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
-
-const operatorsRoutes = <R>(
-  administration: AdministrationOptions<R> | undefined,
-): Effect.Effect<ReadonlyArray<Routes.Route>, never, R> =>
-  administration === undefined
-    ? Effect.succeed([])
-    : Effect.flatMap(Effect.promise(administration.load), ({ make }) => make)
 
 /** Listens until the scope ends, and answers every request. */
 const serve = (

@@ -74,10 +74,10 @@ export const server = (
     options,
     administration && {
       own: administration.own,
-      load: async () => {
-        const { make } = await import("../admin/Administration.ts")
-        return { make: make(administration.token) }
-      },
+      routes: Effect.flatMap(
+        Effect.promise(() => import("../admin/Administration.ts")),
+        ({ make }) => make(administration.token),
+      ),
     },
   )
 
