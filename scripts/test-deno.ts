@@ -16,9 +16,6 @@ const places = readdirSync(join(root, "test")).filter((name) => name !== "progra
  * the names here when you rename the tests.
  */
 const tests = [
-  // Deno's server does not answer some of the requests that these property tests generate.
-  "with and without the fast path",
-  "get only answers that the router could give",
   // In this test, the fake Moz API resets a keep-alive connection. Deno's HTTP client then repeats
   // the request, so the fake Moz API gets more requests than the test expects.
   "no error, log or trace contains the Moz token",

@@ -6,7 +6,6 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
-import type { Peekable } from "./Direct.ts"
 import type { Budget } from "./ledger/Budget.ts"
 import type { Scope } from "./Scope.ts"
 import type { Search } from "./Search.ts"
@@ -64,11 +63,9 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      * Returns the record of a usable key, even when its account is suspended. Fails with
      * InvalidApiKey, or with StoreTimeout when the store does not answer by the Deadline.
      */
-    readonly authenticate: Peekable<
-      [key: Redacted.Redacted<string>],
-      AccountKey,
-      InvalidApiKey | StoreTimeout
-    >
+    readonly authenticate: (
+      key: Redacted.Redacted<string>,
+    ) => Effect.Effect<AccountKey, InvalidApiKey | StoreTimeout>
     /**
      * Issues a key for an account. Without `expiresIn` the key does not expire. Without `scopes` it
      * has all of them.

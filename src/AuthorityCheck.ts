@@ -120,10 +120,7 @@ export const layer = ({
         if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])
         const hold = Batch.holdOf(batch, price)
         // `known` knows no age. A lookup takes known figures that are young enough, too.
-        const known =
-          batch.maxAgeMs === undefined
-            ? (batch.known ?? (yield* provider.known(targets)))
-            : Option.none()
+        const known = batch.maxAgeMs === undefined ? yield* provider.known(targets) : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
         const lookup = lookUp(provider, alarms, targets, {
           account: accountId,

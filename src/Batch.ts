@@ -2,12 +2,10 @@
 import { hash } from "node:crypto"
 import * as Arr from "effect/Array"
 import type * as Either from "effect/Either"
-import type * as Option from "effect/Option"
 import type { AccountId } from "./Account.ts"
 import type { ApiKeyId } from "./ApiKey.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import type { Hold } from "./ledger/Hold.ts"
-import type { Outcome } from "./Metrics.ts"
 import type { RequestId } from "./RequestId.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
@@ -31,8 +29,6 @@ export interface Batch extends UrlList {
   readonly maxAgeMs?: number | undefined
   /** True when the client asks where each figure comes from. */
   readonly wantsSources?: boolean | undefined
-  /** What `MetricsProvider.known` has returned; absent when it was not asked yet. */
-  readonly known?: Option.Option<ReadonlyArray<Outcome>> | undefined
 }
 
 export const parse = (urls: ReadonlyArray<string>): UrlList => {

@@ -17,7 +17,6 @@ import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
 import type { ApiKeyId } from "./ApiKey.ts"
-import type { Queued } from "./Direct.ts"
 import type { Verification } from "./ledger/Audit.ts"
 import type { Funds } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
@@ -55,7 +54,7 @@ export interface Period {
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
-    readonly balance: Queued<[account: AccountId], Funds, StoreTimeout>
+    readonly balance: (account: AccountId) => Effect.Effect<Funds, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
      * key has a stored answer, returns that answer and changes nothing. Fails with LimitExceeded
@@ -83,11 +82,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * fails like `open`. Fails with InsufficientCredits when fewer credits than the hold's amount
      * are available, even if the charge is lower.
      */
-    readonly charge: Queued<
-      [hold: Hold, charge: Charge, answer?: string | undefined],
-      Option<string>,
-      Refusal | StoreTimeout
-    >
+    readonly charge: (
+      hold: Hold,
+      charge: Charge,
+      answer?: string | undefined,
+    ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
      * Gives all credits of a hold back to the account and deletes the idempotency key of the hold,
      * in one commit. Does nothing when the hold was settled. Does not delete a key that has an

@@ -374,12 +374,6 @@ export const all = {
     whole(1, 1_000_000),
     "maximum concurrent connections; more are refused",
   ),
-  express: setting(
-    "AUTHORITY_EXPRESS",
-    "on",
-    oneOf("on", "off"),
-    "the fast path; off serves every request through the router, with the same answers",
-  ),
   logLevel: setting(
     "AUTHORITY_LOG_LEVEL",
     "info",

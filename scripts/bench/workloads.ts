@@ -88,10 +88,6 @@ const groups: ReadonlyArray<Group> = [
       "as *known*; the service traces every request and exports the traces; the peer does not",
     isTraced: true,
   }),
-  group("known, express off", "known", {
-    meaning: "as *known*, with `AUTHORITY_EXPRESS=off`",
-    settings: { AUTHORITY_EXPRESS: "off" },
-  }),
   group("known, slow disk", "known", {
     meaning: "as *known*; each fsync of both servers takes 1 ms longer",
     hasSlowDisk: true,

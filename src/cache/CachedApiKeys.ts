@@ -13,7 +13,6 @@ import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
-import { peekable } from "../Direct.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
 
@@ -54,12 +53,12 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
       }),
     )
 
-    const recall = (key: Redacted.Redacted<string>): AccountKey | undefined => {
+    const recall = (key: Redacted.Redacted<string>): Effect.Effect<AccountKey> | undefined => {
       const hit = cache.found.get(Redacted.value(key))
       return hit !== undefined &&
         MonotonicClock.unsafeNow(clock) < hit.since + timeToLiveMs &&
         ApiKey.isUsable(hit.record, clock.unsafeCurrentTimeMillis())
-        ? hit.record
+        ? Effect.succeed(hit.record)
         : undefined
     }
 
@@ -93,7 +92,7 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
 
     return Context.make(ApiKeys, {
       ...keys,
-      authenticate: peekable(recall, (key) => inTime(query(key))),
+      authenticate: (key) => Effect.suspend(() => recall(key) ?? inTime(query(key))),
       rotate: (id, grace) => thenForget(keys.rotate(id, grace)),
       update: (id, change) => thenForget(keys.update(id, change)),
       revoke: (id) => thenForget(keys.revoke(id)),

@@ -52,8 +52,6 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
             refuse(errorOf(error)),
           )
           const current = yield* currentRequest
-          // The fast path has admitted the key.
-          if (current.key !== undefined) return current.key
           const { route } = yield* RouteContext
           return yield* admit(found, route.path, current)
         }),

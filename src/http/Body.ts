@@ -17,12 +17,9 @@ import * as ArrivingBody from "./ArrivingBody.ts"
 import { JsonParts } from "./JsonParts.ts"
 import { Request } from "./Request.ts"
 
-/** A decoded JSON body. InvalidRequest lists the violations. */
-export type Decoded<A> = Either.Either<A, InvalidRequest | PayloadTooLarge>
+type Decoded<A> = Either.Either<A, InvalidRequest | PayloadTooLarge>
 
 export interface Decoder<A> {
-  /** Decodes the body of a request. Returns undefined until the whole body has arrived. */
-  readonly arrived: (request: Request) => Decoded<A> | undefined
   /** Waits for the body and decodes it. A client that hangs up interrupts the fiber. */
   readonly whole: (
     request: unknown,
@@ -50,14 +47,13 @@ const noAccount = AccountId.make("none")
 const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decoder<B> => {
   const decodeBytes = bytesDecoder(schema)
   const decode = (bytes: Buffer) => Either.map(decodeBytes(bytes), make)
-  const arrived: Decoder<B>["arrived"] = (request) => {
+  const arrived = (request: Request): Decoded<B> | undefined => {
     if (!isJson(request.headers["content-type"])) return invalid([Issues.invalidContentType])
     if (Number(request.headers["content-length"]) > maxBodyBytes) return tooLarge
     const { body } = request
     return body === undefined ? undefined : Either.flatMap(withFewParts(body), decode)
   }
   return {
-    arrived,
     whole: (request, account) =>
       request instanceof Request
         ? (arrived(request) ?? ArrivingBody.collect(request, account, decode))

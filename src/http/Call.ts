@@ -4,21 +4,17 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AccountKey } from "../ApiKeys.ts"
-import type { Batch, UrlList } from "../Batch.ts"
 import type { Report } from "../Report.ts"
 import { RequestId } from "../RequestId.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import { uniqueId } from "../text/uniqueId.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import type { Decoded } from "./Body.ts"
 import type { Request } from "./Request.ts"
 import * as RequestLog from "./RequestLog.ts"
 import type { Routes } from "./Routes.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
 
-/**
- * The request in progress, and what was found out about it so far, so that nothing is done twice.
- */
+/** The request in progress, and what its log line says of it. */
 export interface Current {
   /**
    * The id of the request. It appears in the header `x-request-id`, in the log and in the account's
@@ -27,10 +23,7 @@ export interface Current {
   readonly id: RequestId
   /** When the request must be answered: a time of `MonotonicClock`. */
   readonly deadline: number
-  /** The API key, once it was found out whether it may make this request. */
   key?: AccountKey
-  list?: Decoded<UrlList>
-  known?: Batch["known"]
   report?: Report
 }
 

@@ -7,7 +7,6 @@ import { setImmediate } from "node:timers"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Credits } from "../ledger/Credits.ts"
 import * as Call from "./Call.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
@@ -28,18 +27,6 @@ export interface Options extends NodeServer.Options, Router.Options, Call.Option
   readonly isTraced: boolean
 }
 
-/** Answers a call and returns true, or returns false and leaves the call to the router. */
-export type Shortcut = (call: Call.Call) => boolean
-
-export interface ShortcutOptions<R = never> {
-  readonly isOn: boolean
-  /** The price of a successful check. */
-  readonly price: Credits
-  readonly load?: () => Promise<{
-    readonly make: (price: Credits) => Effect.Effect<Shortcut, never, R>
-  }>
-}
-
 export interface AdministrationOptions<R = never> {
   /** The address of a server of its own. Undefined: the server of the API serves it too. */
   readonly own: Pick<NodeServer.Options, "host" | "port"> | undefined
@@ -52,21 +39,17 @@ export interface AdministrationOptions<R = never> {
  * Building the layer starts the server. On release, the server drains before the layers that it
  * needs are released.
  */
-export const layer = <R1 = never, R2 = never>(
-  options: Options,
-  shortcut?: ShortcutOptions<R1>,
-  administration?: AdministrationOptions<R2>,
-) =>
+export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const part = yield* partOf(administration)
       const own = administration?.own
       const router = yield* Router.make(options, own === undefined ? part : undefined)
-      yield* serve(options, router, yield* shortcutOf(options, shortcut))
+      yield* serve(options, router)
       if (own === undefined || part === undefined) return
       const listener = NodeServer.make(options)
       const ofOwn = { ...options, ...own, settingPrefix: "AUTHORITY_ADMIN", corsOrigins: [] }
-      yield* serve(ofOwn, Router.makeAdministration(options, part), () => false).pipe(
+      yield* serve(ofOwn, Router.makeAdministration(options, part)).pipe(
         Effect.provideService(NodeServer.Listener, listener),
       )
       yield* Effect.logInfo(`Administration on ${listener.address().url}/console.`)
@@ -84,7 +67,7 @@ const partOf = <R>(
     : Effect.flatMap(Effect.promise(administration.load), ({ make }) => make)
 
 /** Listens until the scope ends, and answers every request. */
-const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) =>
+const serve = (options: Options, router: Router.Router) =>
   Effect.gen(function* () {
     const { isEnding, server } = yield* NodeServer.Listener
     const isTraced = Router.isTraced(router)
@@ -97,8 +80,8 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
       if (isEnding(request.socket)) return
       const call = begin(request, response)
       const refusal = HeaderCheck.refusalOf(request)
-      if (refusal !== undefined) Runner.answer(call, refusal)
-      else if (!takeShortcut(call)) run(call)
+      if (refusal === undefined) run(call)
+      else Runner.answer(call, refusal)
     }
     // A body that arrived together with its headers is complete only in the next turn of the
     // event loop, so wait for that turn.
@@ -113,12 +96,3 @@ const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) 
     yield* NodeServer.listen(options)
     yield* NodeServer.drain(options.shutdownTimeout, running, cutOff)
   })
-
-/** Only the router adds CORS headers. */
-const shortcutOf = <R>(
-  { corsOrigins }: Options,
-  shortcut: ShortcutOptions<R> | undefined,
-): Effect.Effect<Shortcut, never, R> =>
-  shortcut?.load !== undefined && shortcut.isOn && corsOrigins.length === 0
-    ? Effect.flatMap(Effect.promise(shortcut.load), ({ make }) => make(shortcut.price))
-    : Effect.succeed(() => false)

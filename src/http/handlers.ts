@@ -26,7 +26,7 @@ import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import * as CacheControl from "./CacheControl.ts"
-import { type Current, currentRequest } from "./Call.ts"
+import { currentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as OneByOne from "./OneByOne.ts"
@@ -48,11 +48,11 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
           Effect.gen(function* () {
             const current = yield* currentRequest
             const { accountId, id: apiKeyId } = yield* CurrentKey
-            const list = yield* listOf(request, current, accountId)
+            const list = yield* listOf(request, accountId)
             const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
             const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
             const wantsSources = PreferHeader.hasProvenance(headers["prefer"])
-            const { id: requestId, known } = current
+            const requestId = current.id
             const asked = {
               ...list,
               accountId,
@@ -62,7 +62,6 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
               limit,
               wantsSources,
               maxAgeMs: CacheControl.maxAgeMs(headers["cache-control"]),
-              known,
             }
             const report = yield* Effect.catchAll(check(asked), (refusal) =>
               // An expired hold is a fault of the service, so it is logged and answered with 500.
@@ -78,7 +77,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         .handleRaw("previewBatch", ({ request }) =>
           Effect.gen(function* () {
             const { accountId, budget, id } = yield* CurrentKey
-            const list = yield* listOf(request, yield* currentRequest, accountId)
+            const list = yield* listOf(request, accountId)
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
             const previewed = yield* preview(list, maxAgeMs)
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
@@ -127,11 +126,8 @@ const noTarget = ({ input, problem }: InvalidUrl) => {
   return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }])
 }
 
-const listOf = (
-  { source }: HttpServerRequest.HttpServerRequest,
-  current: Current,
-  accountId: AccountId,
-) => Effect.catchAll(current.list ?? Body.batch.whole(source, accountId), (error) => refuse(error))
+const listOf = ({ source }: HttpServerRequest.HttpServerRequest, accountId: AccountId) =>
+  Effect.catchAll(Body.batch.whole(source, accountId), (error) => refuse(error))
 
 const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
   ledger.balance(accountId).pipe(

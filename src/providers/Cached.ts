@@ -15,10 +15,9 @@ import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { Lru } from "../cache/Lru.ts"
-import { peekable } from "../Direct.ts"
 import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "./MetricsCache.ts"
-import { type MetricsProvider, nothingKnown } from "./MetricsProvider.ts"
+import type { MetricsProvider } from "./MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as FigureWriter from "./FigureWriter.ts"
@@ -123,29 +122,22 @@ export const make = (
     return {
       reading: (inner) => ({
         ...inner,
-        known: peekable((targets) => {
-          const outcomes = recallAll(targets)
-          if (outcomes === undefined) return Option.none()
-          meters.cacheHits(outcomes.length)
-          return Option.some(outcomes)
-        }, nothingKnown),
-        prospects: Object.assign(
-          Effect.fnUntraced(function* (
-            ...[targets, maxAgeMs = Number.POSITIVE_INFINITY]: Parameters<Provider["prospects"]>
-          ) {
-            const found = yield* find(targets, maxAgeMs)
-            const open = targets.filter((_, i) => found[i] === undefined)
-            if (!Arr.isNonEmptyArray(open)) return found.map(() => "known" as const)
-            const given = (yield* inner.prospects(open, maxAgeMs))[Symbol.iterator]()
-            return found.map((outcome) =>
-              outcome === undefined ? (given.next().value ?? "asked") : "known",
-            )
+        known: (targets) =>
+          Effect.sync(() => {
+            const outcomes = recallAll(targets)
+            if (outcomes === undefined) return Option.none()
+            meters.cacheHits(outcomes.length)
+            return Option.some(outcomes)
           }),
-          {
-            peek: (targets: ReadonlyArray<Target>) =>
-              recallAll(targets)?.map(() => "known" as const),
-          },
-        ),
+        prospects: Effect.fnUntraced(function* (targets, maxAgeMs = Number.POSITIVE_INFINITY) {
+          const found = yield* find(targets, maxAgeMs)
+          const open = targets.filter((_, i) => found[i] === undefined)
+          if (!Arr.isNonEmptyArray(open)) return found.map(() => "known" as const)
+          const given = (yield* inner.prospects(open, maxAgeMs))[Symbol.iterator]()
+          return found.map((outcome) =>
+            outcome === undefined ? (given.next().value ?? "asked") : "known",
+          )
+        }),
         lookup: Effect.fnUntraced(function* (targets, context) {
           const found = yield* find(targets, context.maxAgeMs)
           const missed = targets.filter((_, i) => found[i] === undefined)

@@ -6,7 +6,6 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Direct from "../Direct.ts"
 import { missing, type Outcome } from "../Metrics.ts"
 import { failuresOf, type LookupContext, type MetricsProvider } from "./MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -26,7 +25,7 @@ const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
 
 const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
-  known: Direct.map(former.known, Option.filter(haveFigures)),
+  known: (targets) => Effect.map(former.known(targets), Option.filter(haveFigures)),
   prospects: prospectsOfChain(former, latter),
   lookup: Effect.fnUntraced(function* (targets, context) {
     const first = former.lookup(targets, yield* halfTheTime(context)).pipe(failuresOf(targets))
@@ -41,19 +40,17 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
 })
 
 /** The latter provider is asked for a target for which the former would fail. */
-const prospectsOfChain = (former: Provider, latter: Provider): Provider["prospects"] =>
-  Object.assign(
-    (...[targets, maxAgeMs]: Parameters<Provider["prospects"]>) =>
-      Effect.flatMap(former.prospects(targets, maxAgeMs), (own) => {
-        const open = targets.filter((_, i) => own[i] === "failed")
-        if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
-        return Effect.map(latter.prospects(open, maxAgeMs), (others) => {
-          const given = others[Symbol.iterator]()
-          return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
-        })
-      }),
-    former.prospects.peek && { peek: former.prospects.peek },
-  )
+const prospectsOfChain =
+  (former: Provider, latter: Provider): Provider["prospects"] =>
+  (targets, maxAgeMs) =>
+    Effect.flatMap(former.prospects(targets, maxAgeMs), (own) => {
+      const open = targets.filter((_, i) => own[i] === "failed")
+      if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
+      return Effect.map(latter.prospects(open, maxAgeMs), (others) => {
+        const given = others[Symbol.iterator]()
+        return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
+      })
+    })
 
 /** Names the provider in the figures that it gave. */
 const named = ({ name }: Provider, outcomes: ReadonlyArray<Outcome>) =>

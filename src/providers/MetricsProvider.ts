@@ -9,7 +9,6 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import type { Peekable } from "../Direct.ts"
 import { type Outcome, type ProviderCause, providerFailed } from "../Metrics.ts"
 import type { Target } from "../Target.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -218,19 +217,17 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
      * Returns the outcomes of all targets, in order, and counts a cache hit for each target.
      * Returns none when at least one target is not in the cache.
      */
-    readonly known: Peekable<
-      [targets: NonEmptyReadonlyArray<Target>],
-      Option.Option<ReadonlyArray<Outcome>>
-    >
+    readonly known: (
+      targets: NonEmptyReadonlyArray<Target>,
+    ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
     /**
      * Says for each target, in order, what a lookup would do for a caller that accepts figures of
-     * the age `maxAgeMs`. Counts no cache hit. `peek` is for every age, and returns a value only
-     * when all targets are known.
+     * the age `maxAgeMs`. Counts no cache hit.
      */
-    readonly prospects: Peekable<
-      [targets: NonEmptyReadonlyArray<Target>, maxAgeMs?: number],
-      ReadonlyArray<Prospect>
-    >
+    readonly prospects: (
+      targets: NonEmptyReadonlyArray<Target>,
+      maxAgeMs?: number,
+    ) => Effect.Effect<ReadonlyArray<Prospect>>
     /** Returns the circuits of all vendors behind this provider, and calls no vendor. */
     readonly circuits: Effect.Effect<ReadonlyArray<Circuit>>
   }

@@ -12,16 +12,15 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { peekable } from "../Direct.ts"
 import { failed, type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "./MetricsProvider.ts"
+import { MetricsProvider } from "./MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export const layer: Layer.Layer<MetricsProvider> = Layer.sync(MetricsProvider, () =>
   MetricsProvider.of({
     name: "sandbox",
-    known: peekable((targets) => Option.fromNullable(outcomesOf(targets)), nothingKnown),
+    known: (targets) => Effect.sync(() => Option.fromNullable(outcomesOf(targets))),
     prospects: (targets) =>
       Effect.succeed(targets.map((target) => (isSlow(target) ? "asked" : "known"))),
     circuits: Effect.succeed([]),

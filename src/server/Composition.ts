@@ -56,7 +56,6 @@ const serverOf = (settings: Settings.Settings["Type"]) =>
         isTraced: settings.otlpEndpoint !== undefined,
         hasSyntheticFigures: name === "sandbox",
       },
-      { price: Credits.make(settings.creditPrice), isOn: settings.express === "on" },
       token === undefined ? undefined : { token, own: ownAddress(settings) },
     ),
   ).pipe(Layer.unwrapEffect)
@@ -64,20 +63,15 @@ const serverOf = (settings: Settings.Settings["Type"]) =>
 const ownAddress = ({ adminHost, adminPort }: Settings.Settings["Type"]) =>
   adminPort === undefined ? undefined : { host: adminHost, port: adminPort }
 
-/** The HTTP server, with the fast path of `express/`. Without it, the answers are the same. */
+/** The HTTP server. */
 export const server = (
   options: Server.Options,
-  shortcut: Server.ShortcutOptions,
   administration?: Pick<Server.AdministrationOptions, "own"> & {
     readonly token: Redacted.Redacted<string>
   },
 ) =>
   Server.layer(
     options,
-    {
-      ...shortcut,
-      load: () => import("../express/FastPath.ts"),
-    },
     administration && {
       own: administration.own,
       load: async () => {

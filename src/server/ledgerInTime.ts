@@ -11,9 +11,7 @@ type Ledger = CreditLedger["Type"]
  * 1.5 s after the Deadline fails with StoreTimeout, and continues in the background.
  */
 export const ledgerInTime = (ledger: Ledger): Ledger => {
-  const { budgets, charge } = ledger
-  // The ledgers of the service in a database end by themselves, and the fast path needs `start`.
-  if (charge.start !== undefined) return ledger
+  const { budgets } = ledger
   return {
     ...ledger,
     balance: (account) => ended(ledger.balance(account), false),

@@ -1,10 +1,9 @@
 /** Reads balances. Reads that begin in the same turn of the event loop share one query. */
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
-import { queued } from "../Direct.ts"
+import { awaited } from "../Direct.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as Failure from "./Failure.ts"
@@ -35,17 +34,17 @@ export const make = (
         },
       ),
     )
-    return queued((callback, deadline, accountId) => {
-      let balance = Balance.empty
-      const answer = (found: Balance.Balance) => {
-        balance = found
-      }
-      const given = {
-        onSuccess: () => balance,
-        onFailure: () => new StoreTimeout({ mayCharge: false }),
-      }
-      const onRead = (exit: Exit.Exit<void, GroupCommit.GivenUp>) =>
-        callback(Exit.mapBoth(exit, given))
-      readers.submit({ accountId, answer }, onRead, deadline)
-    })
+    return (accountId) =>
+      Effect.suspend(() => {
+        let balance = Balance.empty
+        const answer = (found: Balance.Balance) => {
+          balance = found
+        }
+        return awaited<void, GroupCommit.GivenUp>((callback, deadline) =>
+          readers.submit({ accountId, answer }, callback, deadline),
+        ).pipe(
+          Effect.mapError(() => new StoreTimeout({ mayCharge: false })),
+          Effect.map(() => balance),
+        )
+      })
   })

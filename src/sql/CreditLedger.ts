@@ -18,7 +18,7 @@ import type { Balance } from "../ledger/Balance.ts"
 import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
-import { awaited, queued } from "../Direct.ts"
+import { awaited } from "../Direct.ts"
 import type { Charge, Hold, HoldExpired } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
@@ -117,7 +117,7 @@ const make = (options: Options) =>
       balance: yield* BalanceReader.make(queries),
       open: (hold) => submit(openingOf(hold)),
       settle: (hold, charge, answer) => submit(settlementOf(hold, charge, answer)),
-      charge: queued((callback, deadline, ...args) => ask(chargeOf(...args), callback, deadline)),
+      charge: (hold, charge, answer) => submit(chargeOf(hold, charge, answer)),
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
       grant: (accountId, amount, note) =>

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
-import { modes, start } from "../support/ServiceInMode.ts"
+import { start } from "../support/DatabaseService.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
@@ -70,7 +70,7 @@ describe("a frozen PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
 
 describe("a PostgreSQL whose answer to COMMIT is lost", () => suite(silentCommit, { reads: true }))
 
-describe.each(modes)("a lost answer to COMMIT, with %s", (mode) => {
+describe("a lost answer to COMMIT", () => {
   /** After the lost answer one transaction fails, so the service cannot look the COMMIT up. */
   const startOnLossy = Effect.gen(function* () {
     const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
@@ -79,7 +79,7 @@ describe.each(modes)("a lost answer to COMMIT, with %s", (mode) => {
       proxy.doom("answer lost")
       isLost = true
     })
-    const service = yield* start(mode, {
+    const service = yield* start({
       database: PostgresClient.layer(proxy.url),
       provider: knowing(
         (page) => (page.startsWith("known") ? checked() : undefined),

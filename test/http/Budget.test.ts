@@ -1,4 +1,4 @@
-/** Budgets over HTTP: what the answers say, on the fast path and on the general one. */
+/** Budgets over HTTP: what the answers say. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -843,7 +843,7 @@ describe("the header cache-control", () => {
       const answers = yield* Effect.all([
         credits,
         check(["example.com"]),
-        // These figures are cached now, so the fast path answers.
+        // These figures are cached now.
         check(["example.com"]),
         post("{"),
         post("{}", { "content-encoding": "gzip" }),

@@ -10,10 +10,9 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../../src/Account.ts"
 import { AuditLog, CurrentRequest } from "../../src/AuditLog.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
-import { type Hold, InsufficientCredits } from "../../src/ledger/Hold.ts"
+import type { Hold } from "../../src/ledger/Hold.ts"
 import { retentionMs } from "../../src/ledger/IdempotencyKey.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
@@ -185,30 +184,6 @@ for (const [name, store] of stores) {
           yield* chargeAtOnce(newHold(account, 1), 1, "nobody collects it")
           yield* settle(yield* hold(account, 1), 1, "nobody collects it")
           assert.deepStrictEqual(yield* rows, [])
-        }),
-    )
-
-    it.effect(
-      "the callback API and the Effect API of the SQL ledger charge and replay in the same way",
-      () =>
-        Effect.gen(function* () {
-          const ledger = yield* CreditLedger
-          const account = yield* newAccountWith(1)
-          const charge = (answer: string) =>
-            Effect.async<Option.Option<string>, unknown>((resume) => {
-              const once = { amount: credits(1), urls: 1 }
-              ledger.charge.start?.(
-                resume,
-                Number.POSITIVE_INFINITY,
-                request(account),
-                once,
-                answer,
-              )
-            })
-          const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
-          assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])
-          const refused = yield* Effect.flip(chargeAtOnce(newHold(account, 1), 1))
-          assert.instanceOf(refused, InsufficientCredits)
         }),
     )
   })

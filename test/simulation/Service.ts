@@ -2,8 +2,6 @@
  * One replica of the service on the shared file: everything of `server/Composition.ts` except HTTP.
  * A replica starts again after a crash. Each start makes a new process of the world.
  */
-import { Socket } from "node:net"
-import { ServerResponse } from "node:http"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -21,18 +19,11 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Batch from "../../src/Batch.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import * as sweeper from "../../src/server/sweeper.ts"
-import { batchPath } from "../../src/contract/Wire.ts"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
-import * as FastPath from "../../src/express/FastPath.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
-import * as Call from "../../src/http/Call.ts"
 import * as errorAnswer from "../../src/http/errorAnswer.ts"
-import * as RateLimit from "../../src/http/RateLimit.ts"
-import { Request } from "../../src/http/Request.ts"
-import * as Router from "../../src/http/Router.ts"
-import type { Shortcut } from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
 import { Exchange } from "../../src/providers/Exchange.ts"
@@ -78,8 +69,6 @@ export interface Answer {
   readonly status: number
   readonly body: string
   readonly isReplay: boolean
-  /** True when the fast path has answered. */
-  readonly isExpress: boolean
 }
 
 /** What a client sees of a request: an answer, or a connection that was closed. */
@@ -88,8 +77,6 @@ export type Reply = Answer | "closed"
 /** A request that has reached a process. */
 interface Connection {
   readonly reply: (reply: Reply) => void
-  /** The client hung up. */
-  hangUp: () => void
 }
 
 type Services = ApiKeys | AuthorityCheck.AuthorityCheck | CreditLedger | MetricsProvider
@@ -99,8 +86,6 @@ interface Life {
   readonly process: Process
   readonly vendors: Vendor.Vendors
   readonly runtime: Runtime.Runtime<Services>
-  readonly begin: Effect.Effect.Success<ReturnType<typeof Call.make>>
-  readonly express: Shortcut
   readonly connections: Set<Connection>
 }
 
@@ -151,7 +136,7 @@ export class Replica {
         if (!isGone) callback(reply)
       })
     }
-    const connection: Connection = { reply, hangUp: () => {} }
+    const connection: Connection = { reply }
     if (life === undefined) reply("closed")
     else {
       life.connections.add(connection)
@@ -159,9 +144,7 @@ export class Replica {
     }
     return () => {
       isGone = true
-      if (life === undefined) return
-      life.connections.delete(connection)
-      world.after(life.process, latencyMs, () => connection.hangUp())
+      life?.connections.delete(connection)
     }
   }
 
@@ -247,13 +230,7 @@ export class Replica {
       const database = Layer.succeedContext(store)
       const context = yield* Layer.build(Layer.provide(service(vendors), database))
       const runtime = yield* Effect.provide(Effect.runtime<Services>(), context)
-      const express = yield* Effect.provide(FastPath.make(Credits.make(price)), context)
-      const begin = yield* Call.make(Router.routes, () => ({ parent: undefined, end: () => {} }), {
-        corsOrigins: [],
-        requestTimeout: timeoutMs,
-        newRequestId: () => RequestId.make(`${this.name}-${this.requests++}`),
-      })
-      this.life = { process, vendors, runtime, begin, express, connections: new Set() }
+      this.life = { process, vendors, runtime, connections: new Set() }
       world.note(process.name, "is up")
       return yield* never
     }).pipe(
@@ -280,18 +257,11 @@ export class Replica {
     })
   }
 
-  /** Handles a request like `http/Server.ts`: by the fast path, or else by the router's handler. */
+  /** Handles a request like `http/handlers.ts`. */
   private handle(life: Life, ask: Ask, connection: Connection): void {
-    const response = new AnyResponse(connection.reply)
-    const call = life.begin(new AnyRequest(ask), response)
-    this.options.onRequestId(ask, call.current.id, life.vendors.watch)
-    if (life.express(call)) {
-      connection.hangUp = () => {
-        response.destroyed = true
-      }
-      return
-    }
-    const fiber = Runtime.runFork(life.runtime)(routed(ask, call.current))
+    const id = RequestId.make(`${this.name}-${this.requests++}`)
+    this.options.onRequestId(ask, id, life.vendors.watch)
+    const fiber = Runtime.runFork(life.runtime)(handled(ask, id))
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) connection.reply(exit.value)
     })
@@ -311,20 +281,19 @@ const service = (vendors: Vendor.Vendors) =>
     ),
     Layer.provideMerge(Heartbeat.layer),
     Layer.provideMerge(vendors.layer),
-    Layer.provideMerge(RateLimit.layer(undefined)),
   )
 
-/** What the router does with a batch: the key, the use case, and the errors of the contract. */
-const routed = (ask: Ask, { id: requestId, key, known }: Call.Current) =>
+/** What the server does with a batch: the key, the use case, and the errors of the contract. */
+const handled = (ask: Ask, requestId: RequestId) =>
   Effect.gen(function* () {
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
-    const { accountId, id: apiKeyId } = key ?? (yield* authenticate(Redacted.make(ask.apiKey)))
+    const { accountId, id: apiKeyId } = yield* authenticate(Redacted.make(ask.apiKey))
     const { idempotencyKey, maxAgeMs, provenance: wantsSources, urls } = ask
-    const asked = { accountId, apiKeyId, requestId, idempotencyKey, wantsSources, maxAgeMs, known }
+    const asked = { accountId, apiKeyId, requestId, idempotencyKey, wantsSources, maxAgeMs }
     const report = yield* check({ ...Batch.parse(urls), ...asked })
     const body = BatchAnswer.json(report)
-    return { status: 200, body, isReplay: report.isReplay, isExpress: false }
+    return { status: 200, body, isReplay: report.isReplay }
   }).pipe(
     Effect.catchTag("HoldExpired", Effect.die),
     Effect.catchAll((error) => {
@@ -349,53 +318,4 @@ const answerOf = ({ body, status }: Pick<Answer, "body" | "status">): Answer => 
   status,
   body,
   isReplay: false,
-  isExpress: false,
 })
-
-const nowhere = new Socket()
-
-/** A request for the fast path, without a socket. */
-class AnyRequest extends Request {
-  private readonly bytes: Buffer
-
-  constructor({ apiKey, idempotencyKey, maxAgeMs, provenance = false, urls }: Ask) {
-    super(nowhere)
-    this.bytes = Buffer.from(JSON.stringify({ urls }))
-    this.method = "POST"
-    this.url = batchPath
-    this.headers = {
-      "content-type": "application/json",
-      "x-api-key": apiKey,
-      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
-      ...(provenance && { prefer: "provenance" }),
-      ...(maxAgeMs !== undefined && { "cache-control": `max-age=${maxAgeMs / 1000}` }),
-    }
-  }
-
-  override get body() {
-    return this.bytes
-  }
-}
-
-/** An answer of the fast path, without a socket. */
-class AnyResponse extends ServerResponse {
-  private isReplay = false
-  private readonly reply: (reply: Reply) => void
-
-  constructor(reply: (reply: Reply) => void) {
-    super(new Request(nowhere))
-    this.reply = reply
-  }
-
-  override writeHead(status: number, ...rest: Array<unknown>): this {
-    this.statusCode = status
-    this.isReplay = rest.some((headers) => JSON.stringify(headers).includes("idempotent-replayed"))
-    return this
-  }
-
-  override end(...[body]: Array<unknown>): this {
-    const { isReplay, statusCode: status } = this
-    this.reply({ status, body: String(body), isReplay, isExpress: true })
-    return this
-  }
-}

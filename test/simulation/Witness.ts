@@ -87,7 +87,6 @@ export class Witness {
     this.world.count("requests")
     if (reply === undefined || reply === "closed") return
     this.world.count(`answer ${reply.status}${reply.isReplay ? ", replayed" : ""}`)
-    if (reply.isExpress) this.world.count("answers of the fast path")
     this.judge(attempt, reply)
   }
 

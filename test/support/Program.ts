@@ -22,16 +22,13 @@ export const source = join(root, "src/main.ts")
 /** The built program. The test run has built it. */
 export const bundle = join(root, "dist/authority.cjs")
 
-/** Hides the developer's settings, except AUTHORITY_EXPRESS, which chooses the mode of the run. */
+/** Hides the developer's settings. */
 const environment = (settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
   // Each test starts the program several times. Compiling it takes a third of a start.
   NODE_COMPILE_CACHE: join(root, "node_modules/.cache/authority"),
-  ...(express !== undefined && { AUTHORITY_EXPRESS: express }),
   ...settings,
 })
-
-const express = process.env["AUTHORITY_EXPRESS"]
 
 export interface Process {
   readonly pid: number | undefined

@@ -4,13 +4,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { peekable } from "../../src/Direct.ts"
 import { type Metrics, Outcome, providerFailed } from "../../src/Metrics.ts"
-import {
-  MetricsProvider,
-  nothingKnown,
-  type ProviderError,
-} from "../../src/providers/MetricsProvider.ts"
+import { MetricsProvider, type ProviderError } from "../../src/providers/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/Target.ts"
@@ -37,17 +32,13 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   }
   const foreseen = (targets: ReadonlyArray<Target>) =>
     targets.map(({ page }) => (known(page) === undefined ? "asked" : "known"))
-  const peek = (targets: ReadonlyArray<Target>) => {
-    const prospects = foreseen(targets)
-    return prospects.includes("asked") ? undefined : prospects
-  }
   return {
     calls,
     layer: Layer.map(layer, (context) =>
       Context.make(MetricsProvider, {
         ...Context.get(context, MetricsProvider),
-        known: peekable(recall, nothingKnown),
-        prospects: peekable(peek, (targets) => Effect.sync(() => foreseen(targets))),
+        known: (targets) => Effect.sync(() => recall(targets)),
+        prospects: (targets) => Effect.sync(() => foreseen(targets)),
       }),
     ),
   }

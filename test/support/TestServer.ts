@@ -1,7 +1,4 @@
-/**
- * The service over real HTTP on a free port, composed like the program. With AUTHORITY_EXPRESS=off
- * it runs without the fast path, on memory stores.
- */
+/** The service over real HTTP on a free port, composed like the program. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -63,9 +60,6 @@ export { batchPath, creditsPath }
 
 export const memoryLedger = memory.creditLedger({ lease: "1 minute" })
 
-/** The program's setting, from the environment of the test run. */
-const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
-
 const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
   stores ??
   Layer.mergeAll(memory.accounts, memory.auditLog, keys ?? memory.apiKeys, ledger ?? memoryLedger)
@@ -86,7 +80,6 @@ const layerOf = (options: Options, log: Array<string>) => {
       rateLimit: options.rateLimit,
       limits: options.limits ?? {},
     },
-    { price, isOn: hasExpress },
     options.adminToken === undefined
       ? undefined
       : { token: Redacted.make(options.adminToken), own: undefined },

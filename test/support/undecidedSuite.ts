@@ -2,13 +2,13 @@
  * Tests for a database that stops answering. Each request is answered in time and reports whether it
  * may be charged, and the books are right when the database continues.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { type Client, modes, type Mode, type Service, start } from "./ServiceInMode.ts"
+import { type Client, type Service, start } from "./DatabaseService.ts"
 import { checked, failed, knowing, succeeding } from "./ScriptedProvider.ts"
 import { batch, creditsPath } from "./TestServer.ts"
 import { type Answer } from "../../scripts/support/RawHttp.ts"
@@ -22,11 +22,11 @@ interface Database {
 }
 
 /** Starts a service on a database that can freeze, also during a lookup. */
-const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Scope>) =>
+const startOn = (database: Effect.Effect<Database, unknown, Scope.Scope>) =>
   Effect.gen(function* () {
     const { client, freeze, thaw } = yield* database
     let commits = 0
-    const service = yield* start(mode, {
+    const service = yield* start({
       database: client,
       // Long enough to open a connection to PostgreSQL on a busy machine.
       timeout: "400 millis",
@@ -125,119 +125,117 @@ export const suite = (
   database: Effect.Effect<Database, unknown, Scope.Scope>,
   { reads }: { readonly reads: boolean },
 ) => {
-  describe.each(modes)("with %s", (mode) => {
-    it.scopedLive(
-      "a charge that runs while the database freezes may be committed, but requests queued behind it are not",
-      () =>
-        Effect.gen(function* () {
-          const service = yield* startOn(mode, database)
-          const [one, other] = [yield* service.newClient, yield* service.newClient]
-          const [reader, unknown] = [yield* service.newClient, yield* service.newClientUnknown]
-          yield* service.freeze
-          const first = yield* service.underWay(post(service, one, "known.example.com"))
-          const waiting = yield* Effect.forEach(
-            [
-              post(service, other, "known.example.com"),
-              post(service, other, "known.example.com", "a"),
-              post(service, other, "bought.example.com"),
-              post(service, other, "bought.example.com", "b"),
-            ],
-            (request) => Effect.fork(request),
-          )
-          const balance = yield* Effect.fork(
-            service.send({ path: creditsPath, headers: { "x-api-key": reader.key } }),
-          )
-          const uncached = yield* Effect.fork(post(service, unknown, "localhost"))
-          const undecided = yield* Fiber.join(first)
-          isUndecided(undecided)
-          for (const asked of waiting) nothingIsCharged(yield* Fiber.join(asked))
-          if (reads) {
-            assert.strictEqual((yield* Fiber.join(balance)).status, 200)
-            assert.strictEqual((yield* Fiber.join(uncached)).status, 200)
-          } else {
-            nothingIsCharged(yield* Fiber.join(balance))
-            nothingIsCharged(yield* Fiber.join(uncached))
-          }
-          yield* service.thaw
-          yield* eventually(
-            "the charge is committed",
-            Effect.map(service.booksOf(one.account), ({ charged }) => Number(charged) === 1),
-          )
-          assert.deepStrictEqual(yield* charged(service, one), [
-            String(undecided.headers["x-request-id"]),
-          ])
-          assert.deepStrictEqual(yield* charged(service, other), [])
-          for (const [url, name] of [
-            ["known.example.com", "a"],
-            ["bought.example.com", "b"],
-          ] as const) {
-            assert.isFalse(isReplay(yield* again(post(service, other, url, name))))
-          }
-          assert.lengthOf(yield* charged(service, other), 2)
-        }),
-    )
+  it.scopedLive(
+    "a charge that runs while the database freezes may be committed, but requests queued behind it are not",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* startOn(database)
+        const [one, other] = [yield* service.newClient, yield* service.newClient]
+        const [reader, unknown] = [yield* service.newClient, yield* service.newClientUnknown]
+        yield* service.freeze
+        const first = yield* service.underWay(post(service, one, "known.example.com"))
+        const waiting = yield* Effect.forEach(
+          [
+            post(service, other, "known.example.com"),
+            post(service, other, "known.example.com", "a"),
+            post(service, other, "bought.example.com"),
+            post(service, other, "bought.example.com", "b"),
+          ],
+          (request) => Effect.fork(request),
+        )
+        const balance = yield* Effect.fork(
+          service.send({ path: creditsPath, headers: { "x-api-key": reader.key } }),
+        )
+        const uncached = yield* Effect.fork(post(service, unknown, "localhost"))
+        const undecided = yield* Fiber.join(first)
+        isUndecided(undecided)
+        for (const asked of waiting) nothingIsCharged(yield* Fiber.join(asked))
+        if (reads) {
+          assert.strictEqual((yield* Fiber.join(balance)).status, 200)
+          assert.strictEqual((yield* Fiber.join(uncached)).status, 200)
+        } else {
+          nothingIsCharged(yield* Fiber.join(balance))
+          nothingIsCharged(yield* Fiber.join(uncached))
+        }
+        yield* service.thaw
+        yield* eventually(
+          "the charge is committed",
+          Effect.map(service.booksOf(one.account), ({ charged }) => Number(charged) === 1),
+        )
+        assert.deepStrictEqual(yield* charged(service, one), [
+          String(undecided.headers["x-request-id"]),
+        ])
+        assert.deepStrictEqual(yield* charged(service, other), [])
+        for (const [url, name] of [
+          ["known.example.com", "a"],
+          ["bought.example.com", "b"],
+        ] as const) {
+          assert.isFalse(isReplay(yield* again(post(service, other, url, name))))
+        }
+        assert.lengthOf(yield* charged(service, other), 2)
+      }),
+  )
 
-    it.scopedLive(
-      "a charge with an idempotency key during a database freeze is replayed for a repeat",
-      () =>
-        Effect.gen(function* () {
-          const service = yield* startOn(mode, database)
-          const client = yield* service.newClient
-          const request = post(service, client, "known.example.com", "a")
-          yield* service.freeze
-          const undecided = yield* Fiber.join(yield* service.underWay(request))
-          isUnavailable(undecided)
-          assert.include(undecided.text, "the same Idempotency-Key")
-          yield* service.thaw
-          assert.isTrue(isReplay(yield* again(request)))
-          assert.deepStrictEqual(yield* charged(service, client), [
-            String(undecided.headers["x-request-id"]),
-          ])
-        }),
-    )
+  it.scopedLive(
+    "a charge with an idempotency key during a database freeze is replayed for a repeat",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* startOn(database)
+        const client = yield* service.newClient
+        const request = post(service, client, "known.example.com", "a")
+        yield* service.freeze
+        const undecided = yield* Fiber.join(yield* service.underWay(request))
+        isUnavailable(undecided)
+        assert.include(undecided.text, "the same Idempotency-Key")
+        yield* service.thaw
+        assert.isTrue(isReplay(yield* again(request)))
+        assert.deepStrictEqual(yield* charged(service, client), [
+          String(undecided.headers["x-request-id"]),
+        ])
+      }),
+  )
 
-    it.scopedLive(
-      "a hold that is opened during a database freeze is never charged, and is released afterwards",
-      () =>
-        Effect.gen(function* () {
-          const service = yield* startOn(mode, database)
-          const client = yield* service.newClient
-          const request = post(service, client, "bought.example.com", "a")
-          yield* service.freeze
-          nothingIsCharged(yield* Fiber.join(yield* service.underWay(request)))
-          yield* service.thaw
-          assert.deepStrictEqual(yield* charged(service, client), [])
-          assert.isFalse(isReplay(yield* again(request)))
-          assert.lengthOf(yield* charged(service, client), 1)
-        }),
-    )
+  it.scopedLive(
+    "a hold that is opened during a database freeze is never charged, and is released afterwards",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* startOn(database)
+        const client = yield* service.newClient
+        const request = post(service, client, "bought.example.com", "a")
+        yield* service.freeze
+        nothingIsCharged(yield* Fiber.join(yield* service.underWay(request)))
+        yield* service.thaw
+        assert.deepStrictEqual(yield* charged(service, client), [])
+        assert.isFalse(isReplay(yield* again(request)))
+        assert.lengthOf(yield* charged(service, client), 1)
+      }),
+  )
 
-    it.scopedLive(
-      "a charge after the lookup may be committed when the database freezes during the lookup",
-      () =>
-        Effect.gen(function* () {
-          const service = yield* startOn(mode, database)
-          const client = yield* service.newClient
-          const undecided = yield* post(service, client, "freezing.example.com")
-          isUndecided(undecided)
-          yield* service.thaw
-          yield* eventually(
-            "the charge is committed",
-            Effect.map(service.booksOf(client.account), ({ charged }) => Number(charged) === 1),
-          )
-          assert.deepStrictEqual(yield* charged(service, client), [
-            String(undecided.headers["x-request-id"]),
-          ])
-          const named = yield* service.newClient
-          isUnavailable(yield* post(service, named, "freezing.example.com", "a"))
-          yield* service.thaw
-          assert.isTrue(isReplay(yield* again(post(service, named, "freezing.example.com", "a"))))
-          assert.lengthOf(yield* charged(service, named), 1)
-          const free = yield* service.newClient
-          nothingIsCharged(yield* post(service, free, "freezing.failing.example.com"))
-          yield* service.thaw
-          assert.deepStrictEqual(yield* charged(service, free), [])
-        }),
-    )
-  })
+  it.scopedLive(
+    "a charge after the lookup may be committed when the database freezes during the lookup",
+    () =>
+      Effect.gen(function* () {
+        const service = yield* startOn(database)
+        const client = yield* service.newClient
+        const undecided = yield* post(service, client, "freezing.example.com")
+        isUndecided(undecided)
+        yield* service.thaw
+        yield* eventually(
+          "the charge is committed",
+          Effect.map(service.booksOf(client.account), ({ charged }) => Number(charged) === 1),
+        )
+        assert.deepStrictEqual(yield* charged(service, client), [
+          String(undecided.headers["x-request-id"]),
+        ])
+        const named = yield* service.newClient
+        isUnavailable(yield* post(service, named, "freezing.example.com", "a"))
+        yield* service.thaw
+        assert.isTrue(isReplay(yield* again(post(service, named, "freezing.example.com", "a"))))
+        assert.lengthOf(yield* charged(service, named), 1)
+        const free = yield* service.newClient
+        nothingIsCharged(yield* post(service, free, "freezing.failing.example.com"))
+        yield* service.thaw
+        assert.deepStrictEqual(yield* charged(service, free), [])
+      }),
+  )
 }

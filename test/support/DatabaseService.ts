@@ -1,4 +1,4 @@
-/** The service on its own database, with the fast path or with the router only. */
+/** The service on its own database, which tests can look into and disturb. */
 import { Agent } from "node:http"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -19,7 +19,6 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as FastPath from "../../src/express/FastPath.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
@@ -34,9 +33,6 @@ import { figureHistory } from "./figureHistory.ts"
 import { inSql, type Ports } from "./Stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
-
-export const modes = ["express", "router"] as const
-export type Mode = (typeof modes)[number]
 
 /** The services that a request uses. A test may replace one of them. */
 type Layers = ApiKeys | CreditLedger | MetricsProvider
@@ -62,7 +58,7 @@ export interface Transactions {
   around?: <A, E, R>(transaction: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
-/** The fixed time of all services in these tests, so that both modes have the same times. */
+/** The fixed time of all services in these tests. */
 const time = Date.UTC(2026, 0, 1)
 
 const stillClock = Object.assign(Clock.make(), {
@@ -71,37 +67,25 @@ const stillClock = Object.assign(Clock.make(), {
 })
 
 /** Starts a service for the current scope. */
-export const start = (mode: Mode, options: Options) =>
+export const start = (options: Options) =>
   Effect.gen(function* () {
     const { corsOrigins = [], replace = (layers) => layers, tracer, transactions = {} } = options
     const { database, timeout = "30 seconds" } = options
     const price = Credits.make(options.price ?? 1)
     const isTraced = tracer !== undefined
     const log: Array<string> = []
-    let answered = 0
-    const load = async () => ({
-      make: (price: Credits) =>
-        Effect.map(FastPath.make(price), (express): Server.Shortcut => (call) => {
-          const isAnswered = express(call)
-          if (isAnswered) answered++
-          return isAnswered
-        }),
-    })
     const filename = join(yield* temporaryFolder, "authority.db")
-    const context = yield* Server.layer(
-      {
-        host: "127.0.0.1",
-        port: 0,
-        requestTimeout: timeout,
-        shutdownTimeout: "1 second",
-        maxConnections: 1000,
-        corsOrigins,
-        isTraced,
-        hasSyntheticFigures: false,
-        rateLimit: options.rateLimit,
-      },
-      { price, isOn: mode === "express", load },
-    ).pipe(
+    const context = yield* Server.layer({
+      host: "127.0.0.1",
+      port: 0,
+      requestTimeout: timeout,
+      shutdownTimeout: "1 second",
+      maxConnections: 1000,
+      corsOrigins,
+      isTraced,
+      hasSyntheticFigures: false,
+      rateLimit: options.rateLimit,
+    }).pipe(
       Layer.provide([AuthorityCheck.layer({ price }), figureHistory(), UsageReport.layer]),
       Layer.provide(memory.health),
       Layer.provide(
@@ -122,12 +106,9 @@ export const start = (mode: Mode, options: Options) =>
     const listener = Context.get(context, Listener)
     const { url } = listener.address()
     return {
-      mode,
       url,
       /** The log lines, in JSON. */
       log,
-      /** The number of requests that the fast path has answered. */
-      answered: () => answered,
       openConnections: Effect.async<number>((resume) => {
         listener.server.getConnections((_, count) => resume(Effect.succeed(count)))
       }),

@@ -1,4 +1,4 @@
-/** Faults, stored rows, logs, metrics and spans are the same with and without the fast path. */
+/** Faults, and the stored rows, log lines, metrics and spans of requests. */
 import { assert, describe, it } from "@effect/vitest"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Deferred from "effect/Deferred"
@@ -7,31 +7,21 @@ import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
-import {
-  type Mode,
-  modes,
-  type Service,
-  start,
-  type Transactions,
-} from "../support/ServiceInMode.ts"
+import { type Service, start, type Transactions } from "../support/DatabaseService.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
-import { type Ask, newProvider, plain, requestOf } from "../support/randomRequests.ts"
+import { type Ask, newProvider, plain, requestOf } from "../support/asks.ts"
 import { type Answer } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-/** Starts a service with a client whose API key is cached, so that the fast path can answer. */
-const startWarm = (mode: Mode, options: Partial<Parameters<typeof start>[1]> = {}) =>
+/** Starts a service with a client whose API key is cached, so that no query for it follows. */
+const startWarm = (options: Partial<Parameters<typeof start>[0]> = {}) =>
   Effect.gen(function* () {
-    const service = yield* start(mode, { provider: newProvider().layer, ...options })
+    const service = yield* start({ provider: newProvider().layer, ...options })
     const { account, key } = yield* service.newClient(100)
     const send = (ask: Ask) => service.send(requestOf(ask, key))
     assert.strictEqual((yield* send(plain("localhost"))).status, 200)
     return { ...service, books: service.booksOf(account), send, key }
   })
-
-/** Checks how many requests the fast path has answered since the start. */
-const isAnsweredBy = (mode: Mode, { answered }: Pick<Service, "answered">, count: number) =>
-  assert.strictEqual(answered(), mode === "express" ? count : 0)
 
 const known = (name?: string): Ask => ({ ...plain("known-1.example.com"), idempotencyKey: name })
 
@@ -40,14 +30,16 @@ const linesOf = (log: ReadonlyArray<string>, { headers }: Answer) =>
     .map((line) => JSON.parse(line))
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
 
-describe.each(modes)("faults with %s", (mode) => {
+const annotationsOf = ({ annotations }: ReturnType<typeof linesOf>[number]) => annotations
+
+describe("faults", () => {
   for (const name of [undefined, "a"]) {
     const title =
       name === undefined ? "is charged" : "gets the stored answer when it repeats the request"
     it.scopedLive(`a client that hangs up during the commit ${title}`, () =>
       Effect.gen(function* () {
         const transactions: Transactions = {}
-        const { books, openConnections, send, ...service } = yield* startWarm(mode, {
+        const { books, openConnections, send, ...service } = yield* startWarm({
           transactions,
         })
         const reached = yield* Deferred.make<void>()
@@ -76,7 +68,6 @@ describe.each(modes)("faults with %s", (mode) => {
         const { charged, held } = yield* books
         assert.deepStrictEqual([charged, held].map(Number), [isReplay ? 1 : 2, 0])
         assert.deepStrictEqual((yield* service.verify).problems, [])
-        isAnsweredBy(mode, service, 2)
       }),
     )
   }
@@ -84,7 +75,7 @@ describe.each(modes)("faults with %s", (mode) => {
   it.scopedLive("a request whose commit fails gets 500 without details, and is not charged", () =>
     Effect.gen(function* () {
       const transactions: Transactions = {}
-      const { books, log, send, ...service } = yield* startWarm(mode, { transactions })
+      const { books, log, send } = yield* startWarm({ transactions })
       const before = yield* books
       transactions.around = () =>
         // The ledger's transactions fail with this error, but the generic type does not show it.
@@ -109,7 +100,6 @@ describe.each(modes)("faults with %s", (mode) => {
       assert.strictEqual(again.status, 200)
       assert.isUndefined(again.headers["idempotent-replayed"])
       assert.strictEqual(Number((yield* books).charged), 1)
-      isAnsweredBy(mode, service, 2)
     }),
   )
 
@@ -117,7 +107,7 @@ describe.each(modes)("faults with %s", (mode) => {
     "a request whose stored answer is unreadable gets 500, and the stored answer stays unchanged",
     () =>
       Effect.gen(function* () {
-        const { books, log, send, sql, ...service } = yield* startWarm(mode)
+        const { books, log, send, sql } = yield* startWarm()
         assert.strictEqual((yield* send(known("a"))).status, 200)
         yield* sql`UPDATE receipts SET body = 'tampered with'`
         const before = yield* books
@@ -129,12 +119,11 @@ describe.each(modes)("faults with %s", (mode) => {
           "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
         )
         assert.deepStrictEqual(yield* books, before)
-        isAnsweredBy(mode, service, 2)
       }),
   )
 })
 
-describe.each(modes)("the stored data after a request, with %s", (mode) => {
+describe("the stored data after a request", () => {
   /** Returns all idempotency keys and the numbers of holds and entries. */
   const rowsOf = ({ sql }: Pick<Service, "sql">) =>
     Effect.gen(function* () {
@@ -150,7 +139,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
     "a batch of only invalid URLs stores nothing, and gets 400 if its idempotency key is invalid",
     () =>
       Effect.gen(function* () {
-        const { send, ...service } = yield* startWarm(mode)
+        const { send, ...service } = yield* startWarm()
         const before = yield* rowsOf(service)
         const invalid = plain("localhost", "192.0.2.1")
         for (const idempotencyKey of ["a", "a", '"b"']) {
@@ -167,7 +156,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
     "a request that is refused with 402 leaves no hold, no ledger entry and no idempotency key in the database",
     () =>
       Effect.gen(function* () {
-        const { send, ...service } = yield* startWarm(mode, { price: 101 })
+        const { send, ...service } = yield* startWarm({ price: 101 })
         const before = yield* rowsOf(service)
         for (const ask of [known("a"), bought("b")]) {
           assert.strictEqual((yield* send(ask)).status, 402)
@@ -181,7 +170,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
     () =>
       Effect.gen(function* () {
         const transactions: Transactions = {}
-        const { send, ...service } = yield* startWarm(mode, { transactions })
+        const { send, ...service } = yield* startWarm({ transactions })
         const before = yield* rowsOf(service)
         for (const [ask, fails, count] of [
           [known("a"), 1, 1],
@@ -222,7 +211,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
               Effect.zipRight(succeeding(targets)),
             ),
         )
-        const { send, ...service } = yield* startWarm(mode, { provider: provider.layer })
+        const { send, ...service } = yield* startWarm({ provider: provider.layer })
         const first = yield* Effect.fork(send(bought("a")))
         yield* Deferred.await(reached)
         const inFlight = yield* rowsOf(service)
@@ -245,7 +234,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
   )
 })
 
-/** Requests that the fast path answers, and requests of each kind that it leaves to the router. */
+/** Requests of each kind. */
 const asked: ReadonlyArray<Ask> = [
   known(),
   plain("known-1.example.com", "localhost", "unrated.example.com", "known-2.example.com"),
@@ -262,9 +251,6 @@ const asked: ReadonlyArray<Ask> = [
 ]
 
 const statuses = [200, 200, 200, 200, 422, 400, 200, 402, 200, 200, 401, 404]
-
-/** The number of these requests that the fast path answers. */
-const answeredSooner = 7
 
 /** Returns the value of every counter and the count of every histogram of this process. */
 const counts = Effect.map(Metric.snapshot, (pairs) => {
@@ -290,56 +276,29 @@ const counted = <A, E, R>(requests: Effect.Effect<A, E, R>) =>
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
   })
 
-/** Checks that there is one value per mode and that all are equal. Returns the first. */
-const areTheSame = <A>([first, ...others]: ReadonlyArray<A>) => {
-  assert.lengthOf(others, modes.length - 1)
-  for (const other of others) assert.deepStrictEqual(first, other)
-  return first ?? assert.fail("nothing to compare")
-}
-
-describe("telemetry of the fast path and the router", () => {
-  it.scopedLive("the fast path writes the same log lines as the router", () =>
+describe("telemetry", () => {
+  it.scopedLive("each request has one log line", () =>
     Effect.gen(function* () {
-      const lines = yield* Effect.forEach(modes, (mode) =>
-        Effect.gen(function* () {
-          const { log, send, ...service } = yield* startWarm(mode)
-          const answers = yield* Effect.forEach(asked, send)
-          assert.deepStrictEqual(
-            answers.map(({ status }) => status),
-            statuses,
-          )
-          isAnsweredBy(mode, service, answeredSooner)
-          return answers.map((answer) =>
-            linesOf(log, answer).map(({ annotations, level, logLevel, message }) => {
-              const { account, durationMs, requestId: _, ...more } = annotations
-              return {
-                ...more,
-                level,
-                logLevel,
-                message,
-                hasAccount: typeof account === "string",
-                hasDuration: typeof durationMs === "number",
-              }
-            }),
-          )
-        }),
+      const { log, send } = yield* startWarm()
+      const answers = yield* Effect.forEach(asked, send)
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        statuses,
       )
-      const [first] = areTheSame(lines)
-      assert.deepInclude(first?.[0], { endpoint: "checkBatch", status: 200, checked: 1 })
+      const lines = answers.map((answer) => linesOf(log, answer).map(annotationsOf))
+      assert.deepInclude(lines[0]?.[0], { endpoint: "checkBatch", status: 200, checked: 1 })
+      for (const [i, [line, ...rest]] of lines.entries()) {
+        assert.deepStrictEqual(rest, [])
+        // A request for an unknown path has no line.
+        assert.strictEqual(line?.status, statuses[i] === 404 ? undefined : statuses[i])
+      }
     }),
   )
 
-  it.scopedLive("the fast path adds the same counts to the metrics as the router", () =>
+  it.scopedLive("requests are counted by route and status", () =>
     Effect.gen(function* () {
-      const added = yield* Effect.forEach(modes, (mode) =>
-        Effect.gen(function* () {
-          const { send, ...service } = yield* startWarm(mode)
-          const added = yield* counted(Effect.forEach(asked, send))
-          isAnsweredBy(mode, service, answeredSooner)
-          return added
-        }),
-      )
-      const names = areTheSame(added).map(([name]) => name)
+      const { send } = yield* startWarm()
+      const names = (yield* counted(Effect.forEach(asked, send))).map(([name]) => name)
       const requests = "authority_http_requests{method=POST,route=/v1/metrics/da-pa/batch,status"
       assert.includeMembers(names, [`${requests}=200}`, `${requests}=402}`, `${requests}=422}`])
       assert.include(names.join(), "authority_http_request_seconds{")
@@ -347,34 +306,26 @@ describe("telemetry of the fast path and the router", () => {
     }),
   )
 
-  it.scopedLive(
-    "the fast path records the same spans as the router, under the caller's trace",
-    () =>
-      Effect.gen(function* () {
-        const traceId = "0af7651916cd43dd8448eb211c80319c"
-        const spanId = "b7ad6b7169203331"
-        const more = { traceparent: `00-${traceId}-${spanId}-01` }
-        const spans = yield* Effect.forEach(modes, (mode) =>
-          Effect.gen(function* () {
-            const recorded: Array<Tracer.Span> = []
-            const { send, ...service } = yield* startWarm(mode, { tracer: recorder(recorded) })
-            recorded.length = 0
-            yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
-            isAnsweredBy(mode, service, answeredSooner)
-            return recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
-          }),
-        )
-        const requests = areTheSame(spans)
-        // An unknown path may contain a secret, so it has no span.
-        assert.deepStrictEqual(
-          requests.map(({ attributes }) => attributes["http.response.status_code"]),
-          statuses.filter((status) => status !== 404),
-        )
-        for (const [i, { kind, name, parent, status }] of requests.entries()) {
-          assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
-          assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
-        }
-      }),
+  it.scopedLive("requests have spans, under the caller's trace", () =>
+    Effect.gen(function* () {
+      const traceId = "0af7651916cd43dd8448eb211c80319c"
+      const spanId = "b7ad6b7169203331"
+      const more = { traceparent: `00-${traceId}-${spanId}-01` }
+      const recorded: Array<Tracer.Span> = []
+      const { send } = yield* startWarm({ tracer: recorder(recorded) })
+      recorded.length = 0
+      yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
+      const requests = recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
+      // An unknown path may contain a secret, so it has no span.
+      assert.deepStrictEqual(
+        requests.map(({ attributes }) => attributes["http.response.status_code"]),
+        statuses.filter((status) => status !== 404),
+      )
+      for (const [i, { kind, name, parent, status }] of requests.entries()) {
+        assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
+        assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
+      }
+    }),
   )
 })
 
