@@ -11,7 +11,7 @@ import { AccountName, Accounts } from "../src/Account.ts"
 import { ApiKeyId } from "../src/ApiKey.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
 import { Actor, AuditLog, refused } from "../src/AuditLog.ts"
-import { CreditLedger } from "../src/CreditLedger.ts"
+import { CreditLedger } from "../src/ledger/CreditLedger.ts"
 import { lastingStores, type Ports, stores } from "./support/Stores.ts"
 
 const as = (actor: string) => Effect.provideService(Actor, actor)

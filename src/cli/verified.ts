@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as Audit from "../ledger/Audit.ts"
-import * as StoredAnswers from "../sql/StoredAnswers.ts"
+import * as StoredAnswers from "../ledger/SqlStoredAnswers.ts"
 
 /** Verifies the ledger and the stored answers of the database. */
 export const verified = Effect.gen(function* () {

@@ -21,7 +21,7 @@ import {
 } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
 import { historyPath, usagePath } from "../contract/Wire.ts"
-import type { StoreTimeout } from "../StoreTimeout.ts"
+import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 import { type Current, currentRequest } from "./Call.ts"
 import * as Permission from "./Permission.ts"
 import { counter, RateLimit } from "./RateLimit.ts"

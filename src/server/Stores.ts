@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
 import type { AuditLog } from "../AuditLog.ts"
-import type { CreditLedger } from "../CreditLedger.ts"
+import type { CreditLedger } from "../ledger/CreditLedger.ts"
 import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../providers/MetricsCache.ts"
 import type { Costs } from "../providers/Costs.ts"
@@ -39,7 +39,7 @@ export const imported = <A, E, R>(
   Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
 
 const creditLedger = Effect.map(
-  Effect.all([Settings.Settings, Effect.promise(() => import("../sql/CreditLedger.ts"))]),
+  Effect.all([Settings.Settings, Effect.promise(() => import("../ledger/SqlCreditLedger.ts"))]),
   ([settings, { layer }]) => layer({ lease: lease(settings) }),
 ).pipe(Layer.unwrapEffect)
 

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 
 export const layer = Layer.scopedDiscard(
   Effect.flatMap(CreditLedger, ({ expire }) => {

@@ -6,7 +6,7 @@ import type * as Layer from "effect/Layer"
 import type { AccountId } from "../../src/Account.ts"
 import { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { chainHash, genesisHash, type StatementEntry } from "../../src/ledger/LedgerEntry.ts"
 import { newAccount, newAccountWith } from "../../scripts/support/accounts.ts"
 import {

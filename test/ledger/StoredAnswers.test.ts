@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { chargeAtOnce, credits, newHold } from "../../scripts/support/ledger.ts"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
-import * as StoredAnswers from "../../src/sql/StoredAnswers.ts"
+import * as StoredAnswers from "../../src/ledger/SqlStoredAnswers.ts"
 import * as StoredAnswer from "../../src/StoredAnswer.ts"
 import { stores } from "../support/Stores.ts"
 

@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as TestServices from "effect/TestServices"
-import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import { Heartbeat, layer as heartbeatLayer, make } from "../../src/sql/Heartbeat.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {

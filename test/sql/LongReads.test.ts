@@ -3,7 +3,7 @@ import { setImmediate, clearImmediate } from "node:timers"
 import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { credits } from "../../scripts/support/ledger.ts"
 import { stores } from "../support/Stores.ts"
 

@@ -6,25 +6,25 @@
  * the stored answer and is not charged again.
  *
  * `ledger/Books` has the rules of these methods. `open` and `charge` first look for an answer that
- * is stored under the idempotency key. `settle` and `charge` store the answer. `sql/CreditLedger`
- * makes a command of each call. `sql/LedgerCommit` applies the commands to `Books` and writes the
+ * is stored under the idempotency key. `settle` and `charge` store the answer. `ledger/SqlCreditLedger`
+ * makes a command of each call. `ledger/SqlLedgerCommit` applies the commands to `Books` and writes the
  * changes to the database. `sql/Heartbeat` detects dead processes. `server/sweeper` calls
- * `sql/HoldExpiry`, which ends the holds of dead processes.
+ * `ledger/SqlHoldExpiry`, which ends the holds of dead processes.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
-import type { AccountId } from "./Account.ts"
-import type { ApiKeyId } from "./ApiKey.ts"
-import type { Verification } from "./ledger/Audit.ts"
-import type { Funds } from "./ledger/Balance.ts"
-import type { Refusal } from "./ledger/Books.ts"
-import type { Spent } from "./ledger/Budget.ts"
-import type { Charge, CorrectionTooLarge, GrantTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
-import type { Credits } from "./ledger/Credits.ts"
-import type { StatementEntry } from "./ledger/LedgerEntry.ts"
-import type * as Usage from "./ledger/Usage.ts"
+import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
+import type { Verification } from "./Audit.ts"
+import type { Funds } from "./Balance.ts"
+import type { Refusal } from "./Books.ts"
+import type { Spent } from "./Budget.ts"
+import type { Charge, CorrectionTooLarge, GrantTooLarge, Hold, HoldExpired } from "./Hold.ts"
+import type { Credits } from "./Credits.ts"
+import type { StatementEntry } from "./LedgerEntry.ts"
+import type * as Usage from "./Usage.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Sums over all accounts, for monitoring. */

@@ -17,8 +17,8 @@ import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
-import * as Failure from "./Failure.ts"
-import { ReconnectLimit, retryAfterDisconnection } from "./retry.ts"
+import * as Failure from "../sql/Failure.ts"
+import { ReconnectLimit, retryAfterDisconnection } from "../sql/retry.ts"
 
 const batchSize = 512
 

@@ -5,22 +5,16 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
-import type { CreditLedger } from "../CreditLedger.ts"
-import * as Audit from "../ledger/Audit.ts"
-import { creditsOf } from "../ledger/Credits.ts"
+import type { CreditLedger } from "./CreditLedger.ts"
+import * as Audit from "./Audit.ts"
+import { creditsOf } from "./Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { auditedBudgets } from "./budgetQueries.ts"
+import { auditedBudgets } from "./SqlBudgets.ts"
 import { letOthersRun } from "../time/letOthersRun.ts"
-import * as Failure from "./Failure.ts"
-import {
-  type Queries,
-  problemOfHold,
-  readBooks,
-  readEntry,
-  type TotalsRow,
-} from "./ledgerQueries.ts"
-import { rowsAfter } from "./paging.ts"
-import type { RetryAfterDisconnection } from "./retry.ts"
+import * as Failure from "../sql/Failure.ts"
+import { type Queries, problemOfHold, readBooks, readEntry, type TotalsRow } from "./SqlLedger.ts"
+import { rowsAfter } from "../sql/paging.ts"
+import type { RetryAfterDisconnection } from "../sql/retry.ts"
 
 export const make = (
   queries: Queries,

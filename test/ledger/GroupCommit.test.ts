@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { awaited } from "../../src/Direct.ts"
-import * as GroupCommit from "../../src/sql/GroupCommit.ts"
+import * as GroupCommit from "../../src/ledger/GroupCommit.ts"
 import { settable } from "../support/SettableClock.ts"
 import { ReconnectLimit, retryAfterDisconnection } from "../../src/sql/retry.ts"
 

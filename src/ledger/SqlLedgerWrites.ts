@@ -2,13 +2,13 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import { type Balance, empty } from "../ledger/Balance.ts"
-import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
-import type { UseIn } from "../ledger/Budgets.ts"
-import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
-import type { DailyUsage } from "../ledger/Usage.ts"
-import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
-import * as prepared from "./prepared.ts"
+import { type Balance, empty } from "./Balance.ts"
+import type { Books, KeyRecord, OpenHold } from "./Books.ts"
+import type { UseIn } from "./Budgets.ts"
+import type { LedgerEntry } from "./LedgerEntry.ts"
+import type { DailyUsage } from "./Usage.ts"
+import { inserter, isAmong, rowsOf, type Table } from "../sql/bulkRows.ts"
+import * as prepared from "../sql/prepared.ts"
 
 const entries: Table<LedgerEntry> = {
   name: "entries",

@@ -2,14 +2,14 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
-import type { CreditLedger } from "../CreditLedger.ts"
+import type { CreditLedger } from "./CreditLedger.ts"
 import { awaited } from "../Direct.ts"
-import * as Balance from "../ledger/Balance.ts"
-import { StoreTimeout } from "../StoreTimeout.ts"
-import * as Failure from "./Failure.ts"
+import * as Balance from "./Balance.ts"
+import { StoreTimeout } from "./StoreTimeout.ts"
+import * as Failure from "../sql/Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import type { Queries } from "./ledgerQueries.ts"
-import { retryAfterDisconnection } from "./retry.ts"
+import type { Queries } from "./SqlLedger.ts"
+import { retryAfterDisconnection } from "../sql/retry.ts"
 
 interface Reader {
   readonly accountId: AccountId

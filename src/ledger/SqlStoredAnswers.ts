@@ -7,9 +7,9 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { maxProblems } from "../ledger/Audit.ts"
+import { maxProblems } from "./Audit.ts"
 import * as StoredAnswer from "../StoredAnswer.ts"
-import { pageSize, rowsAfter } from "./paging.ts"
+import { pageSize, rowsAfter } from "../sql/paging.ts"
 
 const Row = Schema.Struct({
   accountId: Schema.String,

@@ -6,10 +6,10 @@ import * as Schema from "effect/Schema"
 import { snakeToCamel } from "effect/String"
 import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
-import * as Usage from "../ledger/Usage.ts"
+import * as Usage from "./Usage.ts"
 import { letOthersRun } from "../time/letOthersRun.ts"
-import { isAmong } from "./bulkRows.ts"
-import * as prepared from "./prepared.ts"
+import { isAmong } from "../sql/bulkRows.ts"
+import * as prepared from "../sql/prepared.ts"
 
 const Row = Schema.Struct({
   accountId: Schema.NullOr(AccountId),

@@ -6,13 +6,13 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { Hold } from "../ledger/Hold.ts"
+import type { Hold } from "./Hold.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
-import * as Failure from "./Failure.ts"
-import type { Heartbeat } from "./Heartbeat.ts"
-import type { OwnedHold, Queries, Rows } from "./ledgerQueries.ts"
-import { pageSize, sweep } from "./paging.ts"
+import * as Failure from "../sql/Failure.ts"
+import type { Heartbeat } from "../sql/Heartbeat.ts"
+import type { OwnedHold, Queries, Rows } from "./SqlLedger.ts"
+import { pageSize, sweep } from "../sql/paging.ts"
 
 /** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {

@@ -10,11 +10,11 @@ import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "../Account.ts"
 import { type ApiKey, ApiKeyId } from "../ApiKey.ts"
-import * as Budget from "../ledger/Budget.ts"
-import { Budgets } from "../ledger/Budgets.ts"
-import { Credits } from "../ledger/Credits.ts"
-import { isAmong } from "./bulkRows.ts"
-import { useInserter } from "./ledgerWrites.ts"
+import * as Budget from "./Budget.ts"
+import { Budgets } from "./Budgets.ts"
+import { Credits } from "./Credits.ts"
+import { isAmong } from "../sql/bulkRows.ts"
+import { useInserter } from "./SqlLedgerWrites.ts"
 
 type Owner = Pick<ApiKey, "id" | "accountId">
 

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Head } from "../ledger/Head.ts"
-import * as Failure from "./Failure.ts"
-import { pageSize, rowsAfter } from "./paging.ts"
+import { Head } from "./Head.ts"
+import * as Failure from "../sql/Failure.ts"
+import { pageSize, rowsAfter } from "../sql/paging.ts"
 
 /** The heads of all accounts that have entries, in the order of their ids. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
