@@ -5,7 +5,6 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { ApiKeyId } from "../ApiKey.ts"
-import type { AccountBudgets } from "./Audit.ts"
 import * as Budget from "./Budget.ts"
 import { Budgets } from "./Budgets.ts"
 import { Credits } from "./Credits.ts"
@@ -64,61 +63,3 @@ const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
         : { id, start, use: { charged, held, holds } },
     ),
   )
-
-const json = <A, I>(row: Schema.Schema<A, I>) => Schema.parseJson(Schema.Array(row))
-
-/** The budgets of one account, which `selectBudgets` selects. */
-export const AuditedBudgets = Schema.Struct({
-  /** The number of budgets that the balance records. */
-  budgets: Schema.Int,
-  budgetRows: Schema.Int,
-  budgetKeys: json(
-    Schema.Struct({
-      apiKeyId: ApiKeyId,
-      id: Budget.BudgetId,
-      credits: Credits,
-      period: Budget.Period,
-      since: Schema.Int,
-    }),
-  ),
-  budgetUses: json(Schema.Struct({ id: Budget.BudgetId, start: Schema.Int, ...Budget.Use.fields })),
-  budgetHolds: json(Schema.Struct({ apiKeyId: ApiKeyId, heldAt: Schema.Int, amount: Credits })),
-})
-
-/** Selects the budgets of the account `a` with its balance `b`, as columns of one row. */
-export const selectBudgets = (sql: SqlClient.SqlClient) => {
-  const rows = (columns: Readonly<Record<string, string>>, from: string) => {
-    const pairs = Object.entries(columns).flatMap(([name, column]) => [`'${name}'`, column])
-    const object = sql.onDialectOrElse({
-      sqlite: () => `json_group_array(json_object(${pairs.join()}))`,
-      orElse: () => `CAST(COALESCE(json_agg(json_build_object(${pairs.join()})), '[]') AS TEXT)`,
-    })
-    return sql.literal(`(SELECT ${object} FROM budgets g ${from} WHERE g.account_id = a.id)`)
-  }
-  const keys = "JOIN api_keys k ON k.budget_id = g.id"
-  const budget = { id: "g.id", credits: "g.credits", period: "g.period", since: "g.since" }
-  const use = { charged: "u.charged", held: "u.held", holds: "u.holds" }
-  const hold = { apiKeyId: "h.api_key_id", heldAt: "h.held_at", amount: "h.amount" }
-  return sql`
-    COALESCE(b.budgets, 0) AS budgets,
-    (SELECT COUNT(*) FROM budgets g WHERE g.account_id = a.id) AS budget_rows,
-    ${rows({ apiKeyId: "k.id", ...budget }, keys)} AS budget_keys,
-    ${rows({ id: "g.id", start: "u.start", ...use }, "JOIN budget_uses u ON u.budget_id = g.id")}
-      AS budget_uses,
-    ${rows(hold, `${keys} JOIN holds h ON h.api_key_id = k.id`)} AS budget_holds`
-}
-
-/** The budgets of an account for its audit. */
-export const auditedBudgets = ({
-  budgetHolds,
-  budgetKeys,
-  budgetRows,
-  budgets,
-  budgetUses,
-}: typeof AuditedBudgets.Type): AccountBudgets => ({
-  existing: budgetRows,
-  recorded: budgets,
-  budgets: budgetKeys.map(({ apiKeyId, ...budget }) => [apiKeyId, budget]),
-  uses: budgetUses.map(({ id, start, ...use }) => ({ id, start, use })),
-  holds: budgetHolds,
-})

@@ -17,13 +17,13 @@ import { Credits } from "./Credits.ts"
 import { LedgerEntry } from "./LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { isAmong, rowsOf } from "../sql/bulkRows.ts"
-import { AuditedBudgets, makeReadBudgets, selectBudgets } from "./SqlBudgets.ts"
+import { makeReadBudgets } from "./SqlBudgets.ts"
 import { entryColumns, isWritten, makeWrite } from "./SqlLedgerWrites.ts"
 import { retentionMs } from "./IdempotencyKey.ts"
 import { pageSize } from "../sql/paging.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as prepared from "../sql/prepared.ts"
-import { makeUsage, makeUsageProblems } from "./SqlUsage.ts"
+import { makeUsage } from "./SqlUsage.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const LockedRow = Schema.Struct({ ...BalanceRow.fields, budgets: Schema.Int })
@@ -76,7 +76,6 @@ const decodeBooks = Schema.decodeUnknownEither(
     ...BalanceRow.fields,
     openHolds: Schema.Int,
     lastEntry: Schema.Int,
-    ...AuditedBudgets.fields,
   }),
 )
 
@@ -118,7 +117,6 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => (
   ...makeAuditReads(sql),
   readBudgets: makeReadBudgets(sql),
   usage: makeUsage(sql),
-  usageProblems: makeUsageProblems(sql),
   isWritten: isWritten(sql),
   write: makeWrite(sql, owner),
 })
@@ -291,7 +289,7 @@ const makeAuditReads = (sql: SqlClient.SqlClient) => ({
           COALESCE(b.entries, 0) AS entries, COALESCE(b.head, '') AS head,
           CAST(COALESCE(h.amount, 0) AS BIGINT) AS open_holds,
           COALESCE((SELECT MAX(e.sequence) FROM entries e WHERE e.account_id = a.id), 0)
-            AS last_entry, ${selectBudgets(sql)}
+            AS last_entry
         FROM accounts a LEFT JOIN balances b ON b.account_id = a.id
         LEFT JOIN (SELECT account_id, SUM(amount) AS amount FROM holds GROUP BY account_id) h
           ON h.account_id = a.id
@@ -299,7 +297,7 @@ const makeAuditReads = (sql: SqlClient.SqlClient) => ({
   }),
 
   /** Up to 100 accounts that do not exist, although this table has rows of them. */
-  missingAccounts: (table: "balances" | "entries" | "holds" | "api_keys" | "receipts" | "usage") =>
+  missingAccounts: (table: "balances" | "entries" | "holds") =>
     SqlSchema.findAll({
       Request: Schema.Void,
       Result: Schema.Struct({ accountId: Schema.String }),
@@ -308,6 +306,15 @@ const makeAuditReads = (sql: SqlClient.SqlClient) => ({
         WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account_id)
         ORDER BY t.account_id LIMIT 100`,
     })(),
+
+  /** Up to 100 requests that are charged more than once. */
+  chargedTwice: SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Schema.Struct({ requestId: Schema.String }),
+    execute: () => sql`
+        SELECT request_id FROM entries WHERE request_id IS NOT NULL
+        GROUP BY request_id HAVING COUNT(*) > 1 ORDER BY request_id LIMIT 100`,
+  })(),
 
   holdsAfter: SqlSchema.findAll({
     Request: Schema.String,

@@ -9,7 +9,6 @@ import type { CreditLedger } from "./CreditLedger.ts"
 import * as Audit from "./Audit.ts"
 import { creditsOf } from "./Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { auditedBudgets } from "./SqlBudgets.ts"
 import { letOthersRun } from "../time/letOthersRun.ts"
 import * as Failure from "../sql/Failure.ts"
 import { type Queries, problemOfHold, readBooks, readEntry, type TotalsRow } from "./SqlLedger.ts"
@@ -68,17 +67,6 @@ const entriesIn =
       ({ sequence }) => sequence,
     ).pipe(Stream.map(readEntry))
 
-// Compares the usage with the entries. Wrong entries prove nothing about the usage.
-const withUsage =
-  (queries: Queries, account: AccountId) =>
-  (examined: Effect.Effect.Success<ReturnType<typeof Audit.examine>>) =>
-    examined.problems.length > 0
-      ? Effect.succeed(examined)
-      : Effect.map(Failure.orDie(queries.usageProblems(account)), (problems) => ({
-          ...examined,
-          problems,
-        }))
-
 /** Audits the books of every account, and looks for rows that no book has. */
 const verifying = (queries: Queries) => {
   const entriesOf = entriesIn(queries)
@@ -87,32 +75,31 @@ const verifying = (queries: Queries) => {
     Stream.mapEffect((row) =>
       Either.match(readBooks(row), {
         onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
-        onRight: (books) => {
-          const { accountId, lastEntry, openHolds, ...balance } = books
-          return Audit.examine({
+        onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
+          Audit.examine({
             accountId,
             balance,
             openHolds,
             lastEntry,
-            budgets: auditedBudgets(books),
             // Leaves out entries that were added after the balance was read.
             entries: Stream.take(entriesOf(accountId), lastEntry),
-          }).pipe(Effect.flatMap(withUsage(queries, books.accountId)))
-        },
+          }),
       }),
     ),
     Audit.summarize,
   )
 
-  const withoutAccount = Effect.forEach(
-    ["balances", "entries", "holds", "api_keys", "receipts", "usage"] as const,
-    (table) =>
-      Effect.map(Failure.orDie(queries.missingAccounts(table)), (rows) =>
-        rows.map(
-          ({ accountId }) =>
-            `account ${accountId}: the account does not exist, but the table ${table} has rows of it`,
-        ),
+  const withoutAccount = Effect.forEach(["balances", "entries", "holds"] as const, (table) =>
+    Effect.map(Failure.orDie(queries.missingAccounts(table)), (rows) =>
+      rows.map(
+        ({ accountId }) =>
+          `account ${accountId}: the account does not exist, but the table ${table} has rows of it`,
       ),
+    ),
+  )
+
+  const chargedTwice = Effect.map(Failure.orDie(queries.chargedTwice), (rows) =>
+    rows.map(({ requestId }) => `the request ${requestId} is charged more than once`),
   )
 
   const badHolds = Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -127,6 +114,7 @@ const verifying = (queries: Queries) => {
     const verification = yield* audited
     return Audit.withProblems(verification, [
       ...(yield* withoutAccount).flat(),
+      ...(yield* chargedTwice),
       ...(yield* badHolds),
     ])
   })

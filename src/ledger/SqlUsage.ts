@@ -1,6 +1,5 @@
 /** The SQL statements that read the table `usage`. */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { snakeToCamel } from "effect/String"
@@ -171,44 +170,4 @@ const makeNamed = (sql: SqlClient.SqlClient) => {
       label: labels.get(row.apiKeyId ?? "") ?? null,
     }))
   })
-}
-
-/** The numbers are only shown, and may be what no schema accepts. */
-const Mismatch = Schema.Struct(
-  { apiKeyId: Schema.String, day: Schema.Int },
-  { key: Schema.String, value: Schema.Unknown },
-)
-
-/**
- * Returns how the usage of an account differs from its entries. One statement reads both, so that
- * they belong to the same moment. Entries that name no key may be of a version that counted no usage.
- */
-export const makeUsageProblems = (sql: SqlClient.SqlClient) => {
-  const mismatches = SqlSchema.findAll({
-    Request: AccountId,
-    Result: Mismatch,
-    execute: (account) => sql`
-      SELECT day, api_key_id, COALESCE(u.checks, 0) AS checks, COALESCE(u.credits, 0) AS credits,
-        COALESCE(e.checks, 0) AS entry_checks, COALESCE(e.credits, 0) AS entry_credits
-      FROM (SELECT * FROM usage WHERE account_id = ${account}) u
-      FULL JOIN (
-        SELECT at / 86400000 AS day, COALESCE(api_key_id, '') AS api_key_id,
-          SUM(urls) AS checks, SUM(amount) AS credits
-        FROM entries WHERE account_id = ${account} AND kind = 'charge' GROUP BY 1, 2
-      ) e USING (day, api_key_id)
-      WHERE COALESCE(u.checks, 0) > COALESCE(e.checks, 0)
-        OR COALESCE(u.credits, 0) > COALESCE(e.credits, 0)
-        OR (api_key_id <> '' AND COALESCE(u.checks, 0) < COALESCE(e.checks, 0))
-        OR (api_key_id <> '' AND COALESCE(u.credits, 0) < COALESCE(e.credits, 0))
-      ORDER BY day, api_key_id LIMIT 100`,
-  })
-  return (account: AccountId) =>
-    Effect.map(mismatches(account), (rows) =>
-      rows.map(
-        ({ apiKeyId, checks, credits, day, entryChecks, entryCredits }) =>
-          `account ${account}: the usage of ${apiKeyId === "" ? "no key" : `key ${apiKeyId}`} ` +
-          `on ${Usage.dateOf(day)} has ${checks} checks and ${credits} credits, ` +
-          `but the entries add up to ${entryChecks} and ${entryCredits}`,
-      ),
-    )
 }

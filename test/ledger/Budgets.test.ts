@@ -1,6 +1,5 @@
 /** Budgets of API keys in every store: `ApiKeys` sets them, and `CreditLedger` enforces them. */
-import { assert, describe, layer } from "@effect/vitest"
-import * as SqlClient from "@effect/sql/SqlClient"
+import { assert, layer } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -389,36 +388,3 @@ const behavesLikeTheModel = (steps: ReadonlyArray<Step>) =>
   })
 
 for (const [name, store] of stores) suite(name, store)
-
-/** Changes of the database by hand, and the problem that the audit must report. */
-const tamperings = [
-  ["UPDATE budget_uses SET charged = charged - 1 WHERE budget_id = $budget", /records 2 charged/],
-  ["UPDATE budget_uses SET held = held + 1 WHERE budget_id = $budget", /3 charged and 5 held/],
-  ["UPDATE budget_uses SET holds = holds + 1 WHERE budget_id = $budget", /in 2 holds/],
-  ["DELETE FROM budget_uses WHERE budget_id = $budget", /records 0 charged/],
-  ["UPDATE balances SET budgets = 0 WHERE account_id = $account", /records 0 budgets/],
-  ["UPDATE entries SET api_key_id = NULL WHERE account_id = $account", /entry 2 was changed/],
-] as const
-
-for (const [name, store] of stores) {
-  layer(store)(`budgets in ${name}`, (it) => {
-    describe("the audit", () => {
-      for (const [change, problem] of tamperings) {
-        it.effect(`the audit reports "${change}"`, () =>
-          Effect.gen(function* () {
-            const sql = yield* SqlClient.SqlClient
-            const key = yield* newKey(10, "month")
-            yield* charge(key, 3)
-            yield* hold(key, 4)
-            assert.deepStrictEqual(yield* problemsOf(key.account), [])
-            const id = `(SELECT budget_id FROM api_keys WHERE id = '${key.id}')`
-            yield* sql.unsafe(change.replace("$budget", id).replace("$account", `'${key.account}'`))
-            const problems = yield* problemsOf(key.account)
-            assert.lengthOf(problems, 1)
-            assert.match(problems[0] ?? "", problem)
-          }),
-        )
-      }
-    })
-  })
-}

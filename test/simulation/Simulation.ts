@@ -25,6 +25,7 @@ import { ceilingOf, knownMsOf } from "./Vendor.ts"
 import * as Workload from "./Workload.ts"
 import { Witness } from "./Witness.ts"
 import { Stuck, World } from "./World.ts"
+import { wrongSums } from "./wrongSums.ts"
 
 /**
  * How long after trouble a replica may buy what another one buys: the store rests after a failure,
@@ -155,7 +156,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
     // Long enough ago, trouble excuses no purchase in the calm.
     if (others.length > 0) yield* Effect.sleep(faults.troubleAt + excusedMs + 1 - world.now)
-    yield* calm({ world, witness, bills, replicas, template, problem })
+    yield* calm({ world, witness, bills, file, replicas, template, problem })
   })
 
   let isOver = false
@@ -193,13 +194,15 @@ interface Calm {
   readonly world: World
   readonly witness: Witness
   readonly bills: Bills
+  /** The database file. */
+  readonly file: string
   readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
   readonly template: Template
   readonly problem: (text: string) => void
 }
 
 /** Checks, after the last fault, that everything works again and that the books add up. */
-const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
+const calm = ({ bills, file, problem, replicas, template, witness, world }: Calm) =>
   Effect.gen(function* () {
     const { customers } = template
     const [ledger] = replicas
@@ -278,6 +281,7 @@ const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
     if ((yield* held) > 0) problem("credits are held after the last answer")
     const { problems } = yield* inLedger(({ verify }) => verify)
     problems.forEach(problem)
+    wrongSums(file).forEach(problem)
     for (const customer of customers) {
       const entries = yield* inLedger(({ statement }) =>
         Stream.runCollect(statement(customer.id, {})),
