@@ -9,11 +9,11 @@ import { type Credits, creditsOf } from "./Credits.ts"
 /** The budget in force for some keys. */
 export interface InForce extends Budget.Budget {
   readonly id: Budget.BudgetId
-  /** The start of the first period whose use is counted, in epoch milliseconds. */
+  /** What was held before this time counts nowhere. Epoch milliseconds. */
   readonly since: number
 }
 
-/** The use of a budget in the period that starts at `start`, in epoch milliseconds. */
+/** The use of a budget from `start` (epoch milliseconds) to the end of that period. */
 export interface UseIn {
   readonly id: Budget.BudgetId
   readonly start: number
@@ -61,8 +61,8 @@ export class Budgets {
   }
 
   /**
-   * The time as which the key's budget counts a hold. A budget counts nothing before its first
-   * period, so a process whose clock is behind counts in that period.
+   * The time as which the key's budget counts a hold. A budget counts nothing before `since`, so a
+   * process whose clock is behind counts at that time.
    */
   timeOf(key: ApiKeyId, now: number): number {
     return Math.max(now, this.byKey.get(key)?.since ?? now)
@@ -97,19 +97,22 @@ export class Budgets {
     this.count(apiKeyId, heldAt, (use) => ({ ...use, charged: creditsOf(use.charged + charge) }))
   }
 
-  private useAt({ id, period }: InForce, at: number): Budget.Use {
-    return this.uses.get(placeOf(id, Budget.startOf(period, at)))?.use ?? Budget.unused
+  private useAt(budget: InForce, at: number): Budget.Use {
+    return this.uses.get(placeOf(budget.id, startIn(budget, at)))?.use ?? Budget.unused
   }
 
   private count(key: ApiKeyId, at: number, change: (use: Budget.Use) => Budget.Use) {
     const budget = this.byKey.get(key)
-    // A hold from before the budget's first period is counted nowhere.
     if (budget === undefined || at < budget.since) return
-    const start = Budget.startOf(budget.period, at)
+    const start = startIn(budget, at)
     const place = placeOf(budget.id, start)
     this.uses.set(place, { id: budget.id, start, use: change(this.useAt(budget, at)) })
     this.changed.add(place)
   }
 }
+
+/** The first period of a budget starts when the budget is set. */
+const startIn = ({ period, since }: InForce, at: number) =>
+  Math.max(since, Budget.startOf(period, at))
 
 const placeOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`

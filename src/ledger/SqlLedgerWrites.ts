@@ -111,9 +111,6 @@ const budgetUses: Table<UseIn> = {
   },
 }
 
-/** Inserts the uses of budgets, or replaces those of the same periods. */
-export const useInserter = (sql: SqlClient.SqlClient) => inserter(sql, budgetUses)
-
 /** Returns a function that writes all changes of the books. */
 export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
   const endHolds = prepared.command(
@@ -130,7 +127,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
   const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, balances)
   const putKeys = inserter(sql, receipts)
-  const putUses = useInserter(sql)
+  const putUses = inserter(sql, budgetUses)
   const addUsage = inserter(sql, usage)
 
   return Effect.fnUntraced(function* (books: Books) {

@@ -22,7 +22,7 @@ import type { Detail } from "../ledger/AuditLine.ts"
 import type { BudgetId } from "../ledger/Budget.ts"
 import { makeNameOf } from "./Accounts.ts"
 import { makeRecorded } from "./AuditLog.ts"
-import { makeBudgetWrites, nothing } from "../ledger/SqlBudgetWrites.ts"
+import { makeBudgetWrites } from "../ledger/SqlBudgetWrites.ts"
 import { isAmong } from "./bulkRows.ts"
 import * as Scope from "../Scope.ts"
 import * as Failure from "./Failure.ts"
@@ -92,7 +92,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
         yield* insert(issued)
         if (options.budget === undefined) return
         yield* budgets.lock(options.account)
-        yield* setBudget([record], yield* budgets.put(record, options.budget, now, nothing))
+        yield* setBudget([record], yield* budgets.put(record, options.budget, now))
       })
       yield* recorded("key.create", record, keyDetail.created(record), change)
       return issued
@@ -126,11 +126,10 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
     update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
       const key = yield* usable(id)
       const { accountId } = key
-      const scanned = budget == null ? nothing : yield* budgets.scan(key)
       return yield* Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
         // A rotation meanwhile would add a key that shares the budget, and get no line for it.
         if (budget !== undefined) yield* budgets.lock(accountId)
+        const now = yield* Clock.currentTimeMillis
         const sharing = budget === undefined ? [key] : yield* budgets.keysOf(id)
         const write: Effect.Effect<void, SqlError | ParseError> = Effect.gen(function* () {
           if (budget === null) {
@@ -138,7 +137,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
             yield* setBudget(sharing, null)
             yield* budgets.remove(accountId, former)
           } else if (budget !== undefined) {
-            yield* setBudget([key], yield* budgets.put(key, budget, now, scanned))
+            yield* setBudget([key], yield* budgets.put(key, budget, now))
           }
           yield* put(id, change)
         })

@@ -204,24 +204,66 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a new budget counts what the key has used since its period began", () =>
+    it.effect("a first budget counts from the commit that sets it", () =>
       Effect.gen(function* () {
-        yield* setClock("2026-11-23T10:00:00Z")
+        yield* setClock("2026-11-24T10:00:00Z")
         const key = yield* newKey(undefined)
         yield* charge(key, 100)
-        yield* setClock("2026-11-24T10:00:00Z")
-        yield* charge(key, 3)
         const held = yield* hold(key, 4)
         yield* update(key.id, { budget: budget(10, "day") })
-        assert.strictEqual(yield* used(key), 7)
-        yield* refused(charge(key, 4))
-        yield* settle(held, 0)
-        yield* charge(key, 7)
-        yield* update(key.id, { budget: budget(200, "month") })
-        assert.strictEqual(yield* used(key), 110)
-        yield* update(key.id, { budget: budget(200, "total") })
-        assert.strictEqual(yield* used(key), 110)
+        assert.strictEqual(yield* used(key), 0)
+        const counted = yield* hold(key, 3)
+        yield* settle(held, 4)
+        assert.strictEqual(yield* used(key), 3)
+        yield* settle(counted, 2)
+        yield* charge(key, 8)
+        yield* refused(charge(key, 1))
+        yield* setClock("2026-11-25T00:00:00Z")
+        yield* charge(key, 10)
         assert.deepStrictEqual(yield* problemsOf(key.account), [])
+      }),
+    )
+
+    it.effect("a budget of another period begins at 0", () =>
+      Effect.gen(function* () {
+        yield* setClock("2026-11-24T10:00:00Z")
+        const key = yield* newKey(10, "day")
+        yield* charge(key, 3)
+        const held = yield* hold(key, 4)
+        yield* update(key.id, { budget: budget(20, "month") })
+        assert.strictEqual(yield* used(key), 0)
+        yield* settle(held, 4)
+        yield* charge(key, 5)
+        yield* update(key.id, { budget: budget(20, "total") })
+        assert.strictEqual(yield* used(key), 0)
+        yield* charge(key, 20)
+        yield* setClock("2027-11-24T10:00:00Z")
+        yield* refused(charge(key, 1))
+      }),
+    )
+
+    it.effect("a process whose clock is behind counts in the first period of a budget", () =>
+      Effect.gen(function* () {
+        yield* setClock("2026-11-25T00:00:05Z")
+        const key = yield* newKey(10, "day")
+        yield* setClock("2026-11-24T23:59:55Z")
+        yield* charge(key, 6)
+        yield* refused(charge(key, 6))
+        yield* setClock("2026-11-25T10:00:00Z")
+        assert.strictEqual(yield* used(key), 6)
+      }),
+    )
+
+    it.effect("a hold of a process whose clock is ahead does not count in a later budget", () =>
+      Effect.gen(function* () {
+        yield* setClock("2026-11-24T10:00:05Z")
+        const key = yield* newKey(undefined)
+        const held = yield* hold(key, 4)
+        yield* setClock("2026-11-24T10:00:00Z")
+        yield* update(key.id, { budget: budget(10, "day") })
+        yield* charge(key, 3)
+        yield* settle(held, 4)
+        assert.strictEqual(yield* used(key), 3)
       }),
     )
 
@@ -239,8 +281,13 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         yield* update(key.id, { budget: budget(12, "day") })
         yield* charge(old, 5)
         yield* refused(charge(key, 1))
-        yield* update(key.id, { budget: budget(15, "month") })
+        yield* update(key.id, { budget: budget(20, "day") })
         assert.deepStrictEqual([yield* used(old), yield* used(key)], [12, 12])
+        const held = yield* hold(old, 8)
+        yield* update(key.id, { budget: budget(15, "month") })
+        yield* settle(held, 8)
+        yield* charge(old, 5)
+        assert.deepStrictEqual([yield* used(old), yield* used(key)], [5, 5])
         assert.deepStrictEqual(yield* problemsOf(key.account), [])
         yield* update(old.id, { budget: null })
         assert.isUndefined(yield* spent(key))
@@ -320,11 +367,21 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Step> ? Step : never
 
-/** Everything that a key has held and charged, with its time. */
+/** What a key has held and charged under its budget, with its time. */
 class Model {
   budget: Budget | null = null
-  readonly charges: Array<{ readonly at: number; readonly amount: number }> = []
+  charges: Array<{ readonly at: number; readonly amount: number }> = []
+  /** All open holds. A hold from before the budget has the time -1. */
   readonly holds = new Map<Hold, number>()
+
+  /** Sets the budget. Another kind of period begins at 0. */
+  set(budget: Budget | null) {
+    if (budget?.period !== this.budget?.period) {
+      this.charges = []
+      for (const hold of this.holds.keys()) this.holds.set(hold, -1)
+    }
+    this.budget = budget
+  }
 
   used(now: number) {
     const start = startOf(this.budget?.period ?? "total", now)
@@ -370,7 +427,7 @@ const take = (key: Key, model: Model, next: Step) =>
         return yield* TestClock.adjust(Duration.hours(next.hours))
       case "budget":
         yield* update(key.id, { budget: next.budget })
-        model.budget = next.budget
+        model.set(next.budget)
     }
   })
 
