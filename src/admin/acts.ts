@@ -3,7 +3,7 @@ import { createHash } from "node:crypto"
 import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { AuditLog, CurrentRequest, type FormerAct } from "../AuditLog.ts"
+import { AuditLog, CurrentAct, type FormerAct } from "../AuditLog.ts"
 import { UnprocessableContent } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
@@ -33,7 +33,7 @@ export const once = <A, E, R>(action: string, change: Effect.Effect<A, E, R>) =>
     const before = yield* former
     if (before !== undefined) return doneBefore(before)
     return yield* change.pipe(
-      Effect.provideService(CurrentRequest, current),
+      Effect.provideService(CurrentAct, current),
       Effect.map(doneNow),
       // A request with the same key may have done the act meanwhile, so that this one was refused.
       Effect.catchAllCause((cause) =>

@@ -1,235 +1,386 @@
 /**
- * The credit ledger in SQL. Each method makes a command. `GroupCommit` gathers the commands of
- * concurrent requests, and `LedgerCommit` runs them in one transaction.
+ * The credit ledger in SQL. Each method that changes the ledger makes a `Change`. `GroupCommit`
+ * gathers the changes of concurrent requests, and `commit` makes them in one transaction: it locks
+ * the accounts and the idempotency keys, applies the changes to `Books`, and writes the `Books`.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Either from "effect/Either"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Option from "effect/Option"
+import type { ParseError } from "effect/ParseResult"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
-import { Actor, CurrentRequest } from "../AuditLog.ts"
-import type { Balance } from "./Balance.ts"
-import type { Books, Refusal } from "./Books.ts"
-import { CreditLedger } from "./CreditLedger.ts"
-import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
-import { awaited } from "../Direct.ts"
-import type { Charge, Hold, HoldExpired } from "./Hold.ts"
-import { StoreTimeout } from "./StoreTimeout.ts"
-import * as BalanceReader from "./SqlBalanceReader.ts"
+import { Actor, CurrentAct } from "../AuditLog.ts"
+import { commitGraceMs, remainingMs } from "../Deadline.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import { makeNameOf } from "../sql/Accounts.ts"
+import { makeRecorded } from "../sql/AuditLog.ts"
 import * as Failure from "../sql/Failure.ts"
+import { pageSize, sweep } from "../sql/paging.ts"
+import {
+  makeRetryAfterDisconnection,
+  ReconnectLimit,
+  retryAfterDisconnection,
+} from "../sql/retry.ts"
+import { letOthersRun } from "../time/letOthersRun.ts"
+import * as SteadyClock from "../time/SteadyClock.ts"
+import * as Balance from "./Balance.ts"
+import { Books } from "./Books.ts"
+import { creditsOf } from "./Credits.ts"
+import { CreditLedger } from "./CreditLedger.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { Heartbeat } from "../sql/Heartbeat.ts"
-import * as HoldExpiry from "./SqlHoldExpiry.ts"
-import * as LedgerCommit from "./SqlLedgerCommit.ts"
-import { makeQueries, type Queries } from "./SqlLedger.ts"
-import * as LedgerReads from "./SqlLedgerReads.ts"
-import { makeRetryAfterDisconnection, type RetryAfterDisconnection } from "../sql/retry.ts"
+import type { Hold } from "./Hold.ts"
+import type { LedgerEntry } from "./LedgerEntry.ts"
+import * as SqlLedger from "./SqlLedger.ts"
+import * as SqlVerification from "./SqlVerification.ts"
+import { inTime, StoreTimeout } from "./StoreTimeout.ts"
 
-export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
+export interface Options {
   /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
   readonly lease: Duration.DurationInput
 }
 
-/**
- * If the context provides a Heartbeat, each hold stores the id of the process that opened it, and
- * `expire` also ends the holds of dead processes.
- */
 export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
   Layer.scoped(CreditLedger, make(options))
 
-/** A command that returns a result to its caller. */
-interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
-  /** True when the command charges credits if it succeeds. */
-  readonly charges: boolean
-  /**
-   * The hold that the command opens. It is released when the commit fails, or when the caller stops
-   * waiting during the commit.
-   */
-  readonly opens?: Hold
-  /** `now` is the time when the transaction began, in epoch milliseconds. */
-  readonly apply: (books: Books, now: number) => Either.Either<A, E>
+/** A change of one account's books. */
+interface Change<Result> {
+  readonly accountId: AccountId
+  /** The hold of the request. The commit reads its idempotency key and its API key's budget. */
+  readonly hold?: Hold
+  /** True when the commit reads whether the hold is open. */
+  readonly readsHold?: boolean
+  /** Who changes the books; absent for a client's request, which gets no line in the audit log. */
+  readonly by?: Context.Context<Actor | CurrentAct>
+  /** Pure, but for `books`. `now` is the time of the attempt, in epoch milliseconds. */
+  readonly apply: (books: Books, now: number) => Result
 }
-
-const by = Effect.zipWith(Actor, CurrentRequest, (actor, request) =>
-  Context.make(Actor, actor).pipe(Context.add(CurrentRequest, request)),
-)
-
-const notApplied = Exit.die("the commit left out this change")
 
 const make = (options: Options) =>
   Effect.gen(function* () {
-    const leaseMs = Duration.toMillis(options.lease)
     const sql = yield* SqlClient.SqlClient
-    const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
-    const clock = yield* Effect.clock
+    const statements = SqlLedger.make(sql)
     const retried = yield* makeRetryAfterDisconnection
-    const queries = makeQueries(sql, heartbeat?.owner ?? null)
-    const queue = yield* GroupCommit.make(
-      LedgerCommit.make(sql, queries, heartbeat, { ...options, leaseMs }),
+    const { limit } = yield* ReconnectLimit
+    const isClosing = yield* Ref.make(false)
+    const commit = makeCommit(sql, statements, Duration.toMillis(options.lease))
+    const commits = yield* GroupCommit.make((changes: ReadonlyArray<Change<GroupCommit.Answer>>) =>
+      Effect.provideService(commit(changes), ReconnectLimit, {
+        limit,
+        isOver: Ref.get(isClosing),
+      }),
     )
+    // A stop does not wait for a database that cannot be reached. This runs before the last commits.
+    yield* Effect.addFinalizer(() => Ref.set(isClosing, true))
 
-    const ask = asker(queue, (hold) => releaseSoon(hold))
-
-    const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
-      awaited((callback, deadline) => ask(change, callback, deadline))
-
-    const submitWithoutDeadline = <A, E extends { readonly _tag: string }>(
-      change: Change<A, E>,
-    ): Effect.Effect<A, E> =>
-      submit(change).pipe(
-        Effect.catchIf(isTimeout, Effect.die),
-        Effect.provideService(Deadline, Number.POSITIVE_INFINITY),
+    const submit = <A, E>(change: Change<Either.Either<A, E>>, limitMs: number) =>
+      commits.submit<A, E>(
+        (answer) => ({
+          ...change,
+          apply: (books, now) => answer(exitOf(() => change.apply(books, now))),
+        }),
+        limitMs,
       )
 
-    /** Submits a change that gets a line in the audit log. */
-    const submitAct = <E extends { readonly _tag: string }>(
+    const submitInTime = <A, E>(change: Change<Either.Either<A, E>>) =>
+      Effect.flatMap(remainingMs, (ms) => submit(change, Math.max(0, ms + commitGraceMs))).pipe(
+        Effect.catchAllDefect((defect) =>
+          defect instanceof StoreFailure && defect.isUndecided === true
+            ? Effect.fail("undecided" as const)
+            : Effect.die(defect),
+        ),
+      )
+
+    const submitWithoutLimit = <A, E extends { readonly _tag: string }>(
+      change: Change<Either.Either<A, E>>,
+    ) => Effect.catchIf(submit(change, Number.POSITIVE_INFINITY), isGivenUp, Effect.die)
+
+    /** Makes a change that gets a line in the audit log. */
+    const act = <E extends { readonly _tag: string }>(
       accountId: AccountId,
-      apply: Change<Balance, E>["apply"],
-    ) => Effect.flatMap(by, (by) => submitWithoutDeadline({ ...none, accountId, by, apply }))
+      apply: (books: Books, now: number) => Either.Either<Balance.Balance, E>,
+    ) => Effect.flatMap(actorAndAct, (by) => submitWithoutLimit({ accountId, by, apply }))
 
-    /** Releases a hold, then calls `callback`. `expire` repeats a release that failed. */
-    const releaseSoon = (hold: Hold, callback = () => {}) =>
-      ask(
-        releaseOf(hold),
-        (exit) => {
-          if (Exit.isFailure(exit)) {
-            expiry.releaseFailed(hold, clock.unsafeCurrentTimeMillis() + leaseMs)
-          }
-          callback()
-        },
-        Number.POSITIVE_INFINITY,
-      )
+    /** Returns true if the hold was open. */
+    const end = (hold: Hold) =>
+      submitWithoutLimit({
+        ...ofRequest(hold),
+        readsHold: true,
+        apply: (books) => books.release(hold),
+      })
 
-    const expiry = HoldExpiry.make({
-      sql,
-      queries,
-      heartbeat,
-      release: (hold) => submitWithoutDeadline(releaseOf(hold)),
-    })
+    const release = (hold: Hold) => Effect.catchAllCause(end(hold), () => Effect.void)
+
+    const isSteady = SteadyClock.make()
+    const entriesOf = SqlLedger.entriesOf(sql)
 
     return CreditLedger.of({
-      balance: yield* BalanceReader.make(queries),
-      open: (hold) => submit(openingOf(hold)),
-      settle: (hold, charge, answer) => submit(settlementOf(hold, charge, answer)),
-      charge: (hold, charge, answer) => submit(chargeOf(hold, charge, answer)),
-      release: (hold) =>
-        Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
+      balance: (account) =>
+        statements
+          .balance(account)
+          .pipe(retried, Failure.orDie, Effect.map(Option.getOrElse(() => Balance.empty)), inTime),
+
+      open: (hold) =>
+        submitInTime({
+          ...ofRequest(hold),
+          readsHold: true,
+          apply: (books, now) => books.open(hold, now),
+        }).pipe(
+          // The hold may be committed now or later. The release is committed after it.
+          Effect.tapError((error) =>
+            error === "undecided" ? Effect.forkDaemon(release(hold)) : Effect.void,
+          ),
+          withTimeout(false),
+        ),
+
+      settle: (hold, charge, answer) =>
+        submitInTime({
+          ...ofRequest(hold),
+          readsHold: true,
+          apply: (books, now) => books.settle(hold, charge, answer, now),
+        }).pipe(withTimeout(charge.amount > 0)),
+
+      charge: (hold, charge, answer) =>
+        submitInTime({
+          ...ofRequest(hold),
+          apply: (books, now) => books.charge(hold, charge, answer, now),
+        }).pipe(withTimeout(charge.amount > 0)),
+
+      release,
+
       grant: (accountId, amount, note) =>
-        submitAct(accountId, (books, now) => books.grant(accountId, amount, note, now)),
+        act(accountId, (books, now) => books.grant(accountId, amount, note, now)),
+
       correct: (accountId, amount, note) =>
-        submitAct(accountId, (books, now) => books.correct(accountId, amount, note, now)),
-      budgets: budgetsOf(queries, retried),
-      expire: expiry.expire,
-      ...LedgerReads.make(queries, retried),
+        act(accountId, (books, now) => books.correct(accountId, amount, note, now)),
+
+      budgets: Effect.fnUntraced(function* (keys) {
+        const now = yield* Clock.currentTimeMillis
+        const read = statements.readBudgets(keys, [now]).pipe(retried, Failure.orDie)
+        return (yield* inTime(read)).spentBy(keys, now)
+      }),
+
+      expire: Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        // Before the holds: the release of a hold dies when the books are corrupt.
+        yield* sweep(sql, statements.deleteKeys(now))
+        if (yield* isSteady) {
+          yield* sweep(sql, statements.deleteAnswers(now))
+          yield* sweep(sql, statements.deleteActs(now))
+        }
+        let ended = 0
+        while (true) {
+          const page = yield* Failure.orDie(statements.expiredHolds(now))
+          const wereOpen = yield* Effect.forEach(page, end, { concurrency: "unbounded" })
+          ended += wereOpen.filter((wasOpen) => wasOpen).length
+          if (page.length < pageSize) return ended
+        }
+      }),
+
+      totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
+        let held = 0
+        let accountsBelow: ReadonlyArray<number> = amounts.map(() => 0)
+        let after: string | null = ""
+        while (after !== null) {
+          const sums: SqlLedger.TotalsRow = yield* statements.totalsAfter(after, amounts)
+          held += sums.held
+          accountsBelow = accountsBelow.map((count, i) => count + Number(sums[`below${i}`]))
+          after = sums.last
+          yield* letOthersRun
+        }
+        return { held: creditsOf(held), accountsBelow }
+      }, Failure.orDie),
+
+      statement: (account, { since = -Infinity, until = Infinity }) =>
+        entriesOf(account).pipe(
+          Stream.mapEffect(readable(account)),
+          Stream.orDie,
+          Stream.filter(({ at }) => since <= at && at < until),
+        ),
+
+      recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
+        retried(statements.entriesBefore({ account, before, limit })).pipe(
+          Failure.orDie,
+          Effect.flatMap(Effect.forEach((row) => readable(account)(SqlLedger.readEntry(row)))),
+          Effect.orDie,
+        ),
+
+      usage: Effect.fn("CreditLedger.usage")(
+        (question) => retried(statements.usage(question)),
+        Failure.orDie,
+      ),
+
+      verify: SqlVerification.make(sql),
     })
   })
 
-/** Reads budgets and their uses, without a lock. */
-const budgetsOf = (
-  { readBudgets }: Queries,
-  retried: RetryAfterDisconnection,
-): NonNullable<CreditLedger["Type"]["budgets"]> =>
-  Effect.fnUntraced(function* (keys) {
+const actorAndAct = Effect.zipWith(Actor, CurrentAct, (actor, act) =>
+  Context.make(Actor, actor).pipe(Context.add(CurrentAct, act)),
+)
+
+const ofRequest = (hold: Hold) => ({ accountId: hold.accountId, hold })
+
+/** A defect must fail only its own change, not the other changes in the commit. */
+const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> =>
+  Either.match(Either.try(apply), { onLeft: Exit.die, onRight: Exit.fromEither })
+
+const isGivenUp = (error: unknown): error is GroupCommit.GivenUp => typeof error === "string"
+
+/** Turns the end of the caller's patience, or of a commit that was lost, into StoreTimeout. */
+const withTimeout =
+  (charges: boolean) =>
+  <A, E extends { readonly _tag: string }>(
+    submitted: Effect.Effect<A, E | GroupCommit.GivenUp>,
+  ): Effect.Effect<A, E | StoreTimeout> =>
+    Effect.catchIf(submitted, isGivenUp, (givenUp) =>
+      Effect.zipRight(
+        Effect.logWarning(
+          `The database is too slow: a change that nobody waits for ${givenUp === "withdrawn" ? "is never" : "may still be"} committed. Check the database's disk, locks and network.`,
+        ),
+        new StoreTimeout({ mayCharge: charges && givenUp === "undecided" }),
+      ),
+    )
+
+/** What the next attempt of a commit needs to know. */
+interface Attempt {
+  readonly books: Books
+  readonly answers: ReadonlyArray<GroupCommit.Answer>
+}
+
+/** Returns a function that makes changes in one transaction, with a few statements. */
+const makeCommit = (
+  sql: SqlClient.SqlClient,
+  statements: ReturnType<typeof SqlLedger.make>,
+  leaseMs: number,
+) => {
+  const nameOf = makeNameOf(sql)
+  const recorded = makeRecorded(sql)
+
+  // Runs once for each attempt. `former` is the attempt before, if its COMMIT was reached.
+  const attempt = Effect.fnUntraced(function* (
+    changes: ReadonlyArray<Change<GroupCommit.Answer>>,
+    former: Ref.Ref<Attempt | undefined>,
+  ) {
+    const balances = yield* statements.lockBalances([
+      ...new Set(changes.map(({ accountId }) => accountId)),
+    ])
+    // The locks are free, so the former attempt has ended on the server.
+    const before = yield* Ref.get(former)
+    if (before !== undefined && (yield* statements.isWritten(before.books))) return before
+    yield* Ref.set(former, undefined)
+
+    const requests = changes.flatMap(({ hold }) => hold ?? [])
+    const keyed = requests.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
+    const keys = keyed.length === 0 ? [] : yield* statements.lockKeys(keyed)
+    const reading = changes.flatMap(({ hold, readsHold }) =>
+      hold !== undefined && readsHold === true ? hold.requestId : [],
+    )
+    const holds = reading.length === 0 ? [] : yield* statements.openHolds(reading)
+    // After the locks: the time of the commit decides in which period a budget counts it.
     const now = yield* Clock.currentTimeMillis
-    const deadline = yield* Deadline
-    const read = readBudgets(keys, [now]).pipe(retried, Failure.orDie)
-    const budgets = yield* waitUntil(deadline)(read)
-    if (Option.isNone(budgets)) return yield* timeout(false)
-    return budgets.value.spentBy(keys, now)
+    const budgets = balances.some((balance) => balance.budgets > 0)
+      ? yield* statements.readBudgets(
+          [...requests, ...holds].flatMap(({ apiKeyId }) => apiKeyId ?? []),
+          [now, ...holds.flatMap(({ heldAt }) => heldAt ?? [])],
+        )
+      : undefined
+    const leaseTime = Math.max(...balances.map(({ leaseTime }) => leaseTime ?? now))
+    const books = new Books(
+      leaseMs,
+      balances.map((balance) => [balance.accountId, balance]),
+      holds,
+      keys,
+      budgets,
+      Number.isFinite(leaseTime) ? leaseTime - now : 0,
+    )
+
+    const acts: Array<Required<Pick<Change<unknown>, "by">> & { entry: LedgerEntry }> = []
+    const answers = changes.map(({ apply, by }) => {
+      const { length } = books.newEntries
+      const answer = apply(books, now)
+      if (by) acts.push(...books.newEntries.slice(length).map((entry) => ({ by, entry })))
+      return answer
+    })
+    let write: Effect.Effect<void, SqlError | ParseError> = statements.write(books)
+    for (const { by, entry } of acts) {
+      const { accountId, amount, kind, note, sequence } = entry
+      const action = kind === "correction" ? "credits.correct" : "credits.grant"
+      const detail = { amount, note, entry: sequence }
+      write = Effect.provide(recorded(action, yield* nameOf(accountId), detail, write), by)
+    }
+    yield* write
+    yield* Ref.set(former, { books, answers })
+    return { books, answers }
   })
 
-/** Queues a change. Waits for the commit until `commitGraceMs` after the deadline. */
-const asker =
-  (queue: GroupCommit.Queue<LedgerCommit.Command>, releaseSoon: (hold: Hold) => void) =>
-  <A, E>(
-    change: Change<A, E>,
-    callback: (exit: Exit.Exit<A, E | StoreTimeout>) => void,
-    deadline: number,
-  ) => {
-    let answer: Exit.Exit<A, E> = notApplied
-    const { accountId, apiKeyId, by, charges, endsHoldOf, keyedHold, opens } = change
-    const apply = (books: Books, now: number) => {
-      answer = exitOf(() => change.apply(books, now))
-    }
-    const onCommit = (exit: Exit.Exit<void, GroupCommit.GivenUp>) => {
-      if (Exit.isSuccess(exit)) return callback(answer)
-      const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-      // Release the hold if it may exist: the commit is still in progress, or it ran the
-      // command and then failed, perhaps because only the answer to its COMMIT was lost.
-      if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
-      callback(
-        charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)
-          ? Exit.fail(timeout(true))
-          : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
-      )
-    }
-    const command = { accountId, apiKeyId, by, endsHoldOf, keyedHold, apply }
-    queue.submit(command, onCommit, deadline + commitGraceMs)
-  }
-
-/** A defect must fail only its own command, not the other commands in the commit. */
-const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> => {
-  try {
-    return Exit.fromEither(apply())
-  } catch (defect) {
-    return Exit.die(defect)
-  }
+  return Effect.fnUntraced(function* (changes: ReadonlyArray<Change<GroupCommit.Answer>>) {
+    const former = yield* Ref.make<Attempt | undefined>(undefined)
+    const [duration, { answers, books }] = yield* attempt(changes, former).pipe(
+      sql.withTransaction,
+      retryAfterDisconnection,
+      Effect.catchAll((error) => {
+        const failure = Failure.describe(error)
+        if (Failure.isBadData(error)) return Effect.fail(failure)
+        return Effect.flatMap(Ref.get(former), (last) =>
+          last !== undefined && Failure.isDisconnection(error)
+            ? dieUndecided(failure)
+            : Effect.die(failure),
+        )
+      }),
+      Effect.timed,
+    )
+    yield* Metric.update(commitSize, changes.length)
+    yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
+    yield* Metric.incrementBy(
+      creditsCharged,
+      books.newEntries.reduce((sum, { amount, kind }) => sum + (kind === "charge" ? amount : 0), 0),
+    )
+    return answers
+  })
 }
 
-const isTimeout = (error: unknown): error is StoreTimeout => error instanceof StoreTimeout
-
-const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
-
-const none = {
-  by: undefined,
-  apiKeyId: undefined,
-  endsHoldOf: undefined,
-  keyedHold: undefined,
-  charges: false,
+const dieUndecided = ({ cause, message }: StoreFailure) => {
+  const failure = new StoreFailure({ message, cause, isUndecided: true })
+  const log = Effect.logError(
+    "The connection to the database broke during a commit, so the commit may have succeeded or failed. To check the ledger, run 'authority credits verify'.",
+    Cause.die(failure),
+  )
+  return Effect.zipRight(log, Effect.die(failure))
 }
 
-const changeOf = (hold: Hold) => ({
-  ...none,
-  accountId: hold.accountId,
-  apiKeyId: hold.apiKeyId,
-  keyedHold: hold.idempotencyKey === undefined ? undefined : hold,
-})
+const readable = (account: AccountId) =>
+  Either.mapLeft(
+    (problem: string) =>
+      new StoreFailure({
+        message: `account ${account}: ${problem}; run 'authority credits verify'`,
+      }),
+  )
 
-const openingOf = (hold: Hold): Change<Option.Option<string>, Refusal> => ({
-  ...changeOf(hold),
-  opens: hold,
-  apply: (books, now) => books.open(hold, now),
-})
+const commitSize = Metric.histogram(
+  "authority_ledger_commit_commands",
+  MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
+  "number of commands in one commit",
+)
 
-const settlementOf = (
-  hold: Hold,
-  charge: Charge,
-  answer: string | undefined,
-): Change<void, HoldExpired> => ({
-  ...changeOf(hold),
-  endsHoldOf: hold.requestId,
-  charges: charge.amount > 0,
-  apply: (books, now) => books.settle(hold, charge, answer, now),
-})
+const commitSeconds = Metric.histogram(
+  "authority_ledger_commit_seconds",
+  MetricBoundaries.fromIterable([
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
+  ]),
+  "duration of a commit, in seconds",
+)
 
-const chargeOf = (
-  hold: Hold,
-  charge: Charge,
-  answer: string | undefined,
-): Change<Option.Option<string>, Refusal> => ({
-  ...changeOf(hold),
-  charges: charge.amount > 0,
-  apply: (books, now) => books.charge(hold, charge, answer, now),
-})
-
-const releaseOf = (hold: Hold): Change<boolean, never> => ({
-  ...changeOf(hold),
-  endsHoldOf: hold.requestId,
-  apply: (books) => books.release(hold),
+const creditsCharged = Metric.counter("authority_credits_charged", {
+  description: "credits charged by this process",
+  incremental: true,
 })

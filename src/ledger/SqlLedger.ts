@@ -1,33 +1,48 @@
-/** The SQL statements of the credit ledger, and the schemas of their rows. */
+/**
+ * The SQL statements of a commit and of the ledger's reads: what they do to balances, holds,
+ * idempotency keys and entries. A commit locks the balances of its accounts first, so no other
+ * process changes rows of these accounts meanwhile.
+ */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
-import type * as Audit from "./Audit.ts"
-import * as Balance from "./Balance.ts"
-import type { KeyRecord, OpenHold } from "./Books.ts"
-import type { Hold } from "./Hold.ts"
-import * as Failure from "../sql/Failure.ts"
-import { Credits } from "./Credits.ts"
-import { LedgerEntry } from "./LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
-import { isAmong, rowsOf } from "../sql/bulkRows.ts"
-import { makeReadBudgets } from "./SqlBudgets.ts"
-import { entryColumns, isWritten, makeWrite } from "./SqlLedgerWrites.ts"
-import { retentionMs } from "./IdempotencyKey.ts"
-import { pageSize } from "../sql/paging.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
+import { inserter, isAmong, rowsOf, type Table } from "../sql/bulkRows.ts"
+import { databaseTime } from "../sql/databaseTime.ts"
+import { pageSize, rowsAfter } from "../sql/paging.ts"
 import * as prepared from "../sql/prepared.ts"
-import { makeUsage } from "./SqlUsage.ts"
+import * as Balance from "./Balance.ts"
+import type { Books, KeyRecord, OpenHold } from "./Books.ts"
+import { Credits } from "./Credits.ts"
+import type { Hold } from "./Hold.ts"
+import { retentionMs } from "./IdempotencyKey.ts"
+import { LedgerEntry } from "./LedgerEntry.ts"
+import * as SqlBudgets from "./SqlBudgets.ts"
+import * as SqlUsage from "./SqlUsage.ts"
 
-const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
-const LockedRow = Schema.Struct({ ...BalanceRow.fields, budgets: Schema.Int })
-const HoldRow = Schema.Struct({
+export const make = (sql: SqlClient.SqlClient) => ({
+  ...makeLocks(sql),
+  ...makeExpiry(sql),
+  ...makeReads(sql),
+  readBudgets: SqlBudgets.makeRead(sql),
+  usage: SqlUsage.make(sql),
+  write: makeWrite(sql),
+  isWritten: makeIsWritten(sql),
+})
+
+const LockedRow = Schema.Struct({
+  accountId: AccountId,
+  ...Balance.Balance.fields,
+  budgets: Schema.Int,
+  leaseTime: Schema.NullOr(Schema.Int),
+})
+export const HoldRow = Schema.Struct({
   requestId: RequestId,
   accountId: AccountId,
   amount: Credits,
@@ -35,12 +50,6 @@ const HoldRow = Schema.Struct({
   apiKeyId: Schema.NullOr(ApiKeyId),
   heldAt: Schema.NullOr(Schema.Int),
 })
-const OwnedHoldRow = Schema.Struct({
-  ...HoldRow.fields,
-  key: Schema.NullOr(Schema.String),
-  fingerprint: Schema.NullOr(Schema.String),
-})
-export type OwnedHold = typeof OwnedHoldRow.Type
 const KeyRow = Schema.Struct({
   accountId: AccountId,
   key: Schema.String,
@@ -49,110 +58,21 @@ const KeyRow = Schema.Struct({
   answer: Schema.NullOr(Schema.String),
   expiresAt: Schema.Int,
 })
-/** How many balances one statement adds up: few, because SQLite blocks the event loop meanwhile. */
-const totalsSize = 10_000
 
-/** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
-const unread = { key: Schema.String, value: Schema.Unknown }
-const TotalsRow = Schema.Struct({ last: Schema.NullOr(Schema.String), held: Credits }, unread)
-export type TotalsRow = typeof TotalsRow.Type
-const BooksRow = Schema.Struct({ accountId: AccountId }, unread)
-const EntryRow = Schema.Struct({ sequence: Schema.Int }, unread)
-const UnreadHold = Schema.Struct({ accountId: Schema.String, requestId: Schema.String }, unread)
-const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
-const EntriesBefore = Schema.Struct({
-  account: AccountId,
-  before: Schema.Int,
-  limit: Schema.Int,
-})
+export const holdColumns = `request_id AS "requestId", account_id AS "accountId", amount,
+  expires_at AS "expiresAt", api_key_id AS "apiKeyId", held_at AS "heldAt"`
 
-const decodeEntry = TypeGuard.decoder(LedgerEntry)
-/** Decodes an entry, or returns the problem as a sentence. */
-export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
-  Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
-
-const decodeBooks = Schema.decodeUnknownEither(
-  Schema.Struct({
-    ...BalanceRow.fields,
-    openHolds: Schema.Int,
-    lastEntry: Schema.Int,
-  }),
-)
-
-/** Decodes the balance, the sum of the open holds and the last entry, or returns the problem. */
-export const readBooks = (row: typeof BooksRow.Type) =>
-  Either.mapLeft(
-    decodeBooks(row),
-    (error) =>
-      `account ${row.accountId}: its balance cannot be read (${Failure.unreadable(error)})`,
-  )
-
-const decodeHold = Schema.decodeUnknownEither(HoldRow)
-
-/** Every hold ends after some minutes. A day leaves room for clocks that differ. */
-const longestHoldMs = 24 * 60 * 60 * 1000
-
-/** Returns what is wrong with a hold; undefined when nothing is. `now` is in epoch milliseconds. */
-export const problemOfHold = (row: typeof UnreadHold.Type, now: number): string | undefined => {
-  const hold = `account ${row.accountId}: the hold of request ${row.requestId}`
-  return Either.match(decodeHold(row), {
-    onLeft: (error) => `${hold} cannot be read (${Failure.unreadable(error)})`,
-    onRight: ({ expiresAt }) =>
-      expiresAt - now > longestHoldMs
-        ? `${hold} has no end, because its lease ends more than a day from now`
-        : undefined,
-  })
-}
-
-export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
-
-/**
- * `owner` is the id of this process, which is stored in each hold that this process opens; null
- * when no Heartbeat is used.
- */
-export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => ({
-  ...makeLocks(sql),
-  ...makeExpiry(sql),
-  ...makeReads(sql),
-  ...makeAuditReads(sql),
-  readBudgets: makeReadBudgets(sql),
-  usage: makeUsage(sql),
-  isWritten: isWritten(sql),
-  write: makeWrite(sql, owner),
-})
-
-export type Queries = ReturnType<typeof makeQueries>
-
-const columnsOf = (sql: SqlClient.SqlClient) => ({
-  balance: sql.literal(`account_id AS "accountId", granted, charged, held, entries, head`),
-  hold: sql.literal(
-    `request_id AS "requestId", account_id AS "accountId", amount, expires_at AS "expiresAt",
-      api_key_id AS "apiKeyId", held_at AS "heldAt"`,
-  ),
-})
-
-/** The reads of a commit. Every commit runs them, so their texts are made only once. */
+/** The reads of a commit, in this order. SQLite needs no row locks: it has one writer at a time. */
 const makeLocks = (sql: SqlClient.SqlClient) => {
-  const columns = columnsOf(sql)
-  // SQLite needs no row locks: an immediate transaction locks the whole file against other writers.
-  const [forUpdate, keysForUpdate] = sql.onDialectOrElse({
-    pg: () => ["FOR UPDATE", `COLLATE "C" FOR UPDATE OF receipts`],
-    orElse: () => ["", ""],
+  // PostgreSQL's own clock judges leases, because the clocks of processes differ.
+  const { forUpdate, keysForUpdate, leaseTime } = sql.onDialectOrElse({
+    pg: () => ({
+      forUpdate: "FOR UPDATE",
+      keysForUpdate: `COLLATE "C" FOR UPDATE OF receipts`,
+      leaseTime: databaseTime(sql),
+    }),
+    orElse: () => ({ forUpdate: "", keysForUpdate: "", leaseTime: "NULL" }),
   })
-  /** Every transaction locks rows in the same order, which prevents deadlocks. */
-  const lockBalances = prepared.query(
-    sql,
-    LockedRow,
-    sql`
-      SELECT ${columns.balance}, budgets FROM balances WHERE account_id ${isAmong(sql, [])}
-      ORDER BY account_id ${sql.literal(forUpdate)}`,
-  )
-  const openHolds = prepared.query(
-    sql,
-    HoldRow,
-    sql`SELECT ${columns.hold} FROM holds WHERE request_id ${isAmong(sql, [])}`,
-  )
-  /** Runs after `lockBalances`. Locks the keys in a fixed order, which prevents deadlocks. */
   const lockKeys = prepared.query(
     sql,
     KeyRow,
@@ -164,163 +84,274 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
       ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`,
   )
   return {
-    lockBalances: (accounts: ReadonlyArray<AccountId>) => lockBalances(accounts),
-    openHolds: (requests: Iterable<RequestId>): Rows<OpenHold> => openHolds([...requests]),
-    /** Locks and returns the records of the holds' idempotency keys. Every hold must have a key. */
-    lockKeys: (holds: ReadonlyArray<Hold>): Rows<KeyRecord> =>
+    /**
+     * Locks the balances of accounts, in the order of their ids, which prevents deadlocks.
+     * `leaseTime` is the time by the database's clock in epoch milliseconds, null on SQLite.
+     */
+    lockBalances: prepared.query(
+      sql,
+      LockedRow,
+      sql`
+        SELECT account_id AS "accountId", granted, charged, held, entries, head, budgets,
+          ${sql.literal(leaseTime)} AS "leaseTime"
+        FROM balances WHERE account_id ${isAmong(sql, [])}
+        ORDER BY account_id ${sql.literal(forUpdate)}`,
+    ),
+    /** The open holds of requests. */
+    openHolds: prepared.query(
+      sql,
+      HoldRow,
+      sql`SELECT ${sql.literal(holdColumns)} FROM holds WHERE request_id ${isAmong(sql, [])}`,
+    ),
+    /** Locks the idempotency keys of the holds, in a fixed order. Every hold must have one. */
+    lockKeys: (holds: ReadonlyArray<Hold>) =>
       lockKeys(holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])),
   }
 }
 
+/** Statements of the sweep. `now` is the time by this process's clock in epoch milliseconds. */
 const makeExpiry = (sql: SqlClient.SqlClient) => {
-  const columns = columnsOf(sql)
-  const skippingLocked = sql.onDialectOrElse({
-    pg: () => "FOR UPDATE SKIP LOCKED",
-    orElse: () => "",
+  const { leaseTime, skipLocked } = sql.onDialectOrElse({
+    pg: () => ({
+      leaseTime: () => sql.literal(databaseTime(sql)),
+      skipLocked: sql.literal("FOR UPDATE SKIP LOCKED"),
+    }),
+    orElse: () => ({ leaseTime: (now: number) => sql`${now}`, skipLocked: sql.literal("") }),
   })
   return {
     expiredHolds: SqlSchema.findAll({
       Request: Schema.Int,
       Result: HoldRow,
       execute: (now) => sql`
-        SELECT ${columns.hold} FROM holds WHERE expires_at <= ${now} LIMIT ${pageSize}`,
+        SELECT ${sql.literal(holdColumns)} FROM holds
+        WHERE expires_at <= ${leaseTime(now)} LIMIT ${pageSize}`,
     }),
 
-    /**
-     * The open holds of a process, with their idempotency keys. The join compares `expires_at`,
-     * which has an index in `receipts`, unlike `request_id`. Until a key has an answer, the key and
-     * its hold have the same `expires_at`.
-     */
-    holdsOf: SqlSchema.findAll({
-      Request: Schema.String,
-      Result: OwnedHoldRow,
-      execute: (owner) => sql`
-        SELECT h.request_id, h.account_id, h.amount, h.expires_at, h.api_key_id, h.held_at,
-          r.key, r.fingerprint
-        FROM holds h LEFT JOIN receipts r
-          ON r.expires_at = h.expires_at AND r.request_id = h.request_id AND r.body IS NULL
-        WHERE h.owner = ${owner} LIMIT ${pageSize}`,
-    }),
-
-    /**
-     * Deletes a page of expired keys; those with a stored answer only if `andAnswers`, and
-     * never while the newest answer is of the future. Skips locked keys, which a later sweep deletes.
-     */
-    forgetKeys: (now: number, andAnswers: boolean) => sql`
+    /** Deletes a page of keys whose lease has ended. Skips locked ones, for a later sweep. */
+    deleteKeys: (now: number) => sql`
       DELETE FROM receipts WHERE (account_id, key) IN (
-        SELECT account_id, key FROM receipts WHERE expires_at <= ${now} AND ${
-          andAnswers
-            ? sql`NOT EXISTS (
-                SELECT 1 FROM receipts
-                WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL)`
-            : sql`body IS NULL`
-        }
-        LIMIT ${pageSize} ${sql.literal(skippingLocked)}
+        SELECT account_id, key FROM receipts
+        WHERE expires_at <= ${leaseTime(now)} AND body IS NULL LIMIT ${pageSize} ${skipLocked}
+      ) RETURNING key`,
+
+    /** Deletes a page of expired stored answers, unless the newest answer is of the future. */
+    deleteAnswers: (now: number) => sql`
+      DELETE FROM receipts WHERE (account_id, key) IN (
+        SELECT account_id, key FROM receipts
+        WHERE expires_at <= ${now} AND body IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM receipts WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL
+        ) LIMIT ${pageSize} ${skipLocked}
       ) RETURNING key`,
 
     /** Deletes a page of expired keys of the administration. */
-    forgetActs: (now: number) => sql`
+    deleteActs: (now: number) => sql`
       DELETE FROM act_requests WHERE (request_key, action) IN (
         SELECT request_key, action FROM act_requests WHERE expires_at <= ${now} LIMIT ${pageSize}
       ) RETURNING request_key`,
   }
 }
 
-const makeReads = (sql: SqlClient.SqlClient) => ({
-  /**
-   * Sums over the next accounts: their held credits, and how many of them have fewer credits
-   * available than each amount. `last` is null when no account follows.
-   */
-  totalsAfter: (after: string, amounts: ReadonlyArray<Credits>) =>
-    SqlSchema.single({
-      Request: Schema.Void,
-      Result: TotalsRow,
-      execute: () => sql`
-        SELECT CASE WHEN COUNT(*) = ${totalsSize} THEN MAX(account_id) END AS last,
-          CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(
-            amounts
-              .map(
-                (amount, i) => `, COUNT(CASE WHEN available < ${amount} THEN 1 END) AS below${i}`,
-              )
-              .join(""),
-          )}
-        FROM (
-          SELECT account_id, held, granted - charged - held AS available
-          FROM balances WHERE account_id > ${after} ORDER BY account_id LIMIT ${totalsSize}
-        ) AS page`,
-    })(undefined).pipe(Effect.catchTag("NoSuchElementException", Effect.die)),
+/** How many balances one statement adds up: few, because SQLite blocks the event loop meanwhile. */
+const totalsSize = 10_000
 
-  balances: SqlSchema.findAll({
-    Request: Schema.Array(AccountId),
-    Result: BalanceRow,
-    execute: (accounts) =>
-      sql`SELECT ${columnsOf(sql).balance} FROM balances WHERE account_id ${isAmong(sql, accounts)}`,
-  }),
+/** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
+export const undecoded = { key: Schema.String, value: Schema.Unknown }
+const TotalsRow = Schema.Struct({ last: Schema.NullOr(Schema.String), held: Credits }, undecoded)
+export type TotalsRow = typeof TotalsRow.Type
+const EntryRow = Schema.Struct({ sequence: Schema.Int }, undecoded)
 
-  entriesBefore: SqlSchema.findAll({
-    Request: EntriesBefore,
-    Result: EntryRow,
-    execute: ({ account, before, limit }) => sql`
-        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence < ${before}
+const decodeEntry = TypeGuard.decoder(LedgerEntry)
+
+/** Decodes an entry, or returns the problem as a sentence. */
+export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry, string> =>
+  Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
+
+const makeReads = (sql: SqlClient.SqlClient) => {
+  return {
+    balance: SqlSchema.findOne({
+      Request: AccountId,
+      Result: Balance.Balance,
+      execute: (account) => sql`
+        SELECT granted, charged, held, entries, head FROM balances WHERE account_id = ${account}`,
+    }),
+
+    /** The newest entries first. */
+    entriesBefore: SqlSchema.findAll({
+      Request: Schema.Struct({ account: AccountId, before: Schema.Int, limit: Schema.Int }),
+      Result: EntryRow,
+      execute: ({ account, before, limit }) => sql`
+        SELECT ${sql.literal(entryColumns)} FROM entries
+        WHERE account_id = ${account} AND sequence < ${before}
         ORDER BY sequence DESC LIMIT ${limit}`,
-  }),
+    }),
 
-  entriesAfter: SqlSchema.findAll({
-    Request: EntriesAfter,
+    /**
+     * Sums over the next accounts: their held credits, and how many of them have fewer credits
+     * available than each amount. `last` is null when no account follows.
+     */
+    totalsAfter: (after: string, amounts: ReadonlyArray<Credits>) => {
+      const below = amounts.map(
+        (amount, i) => `,
+        COUNT(CASE WHEN available < ${amount} THEN 1 END) AS below${i}`,
+      )
+      return SqlSchema.single({
+        Request: Schema.Void,
+        Result: TotalsRow,
+        execute: () => sql`
+          SELECT CASE WHEN COUNT(*) = ${totalsSize} THEN MAX(account_id) END AS last,
+            CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
+          FROM (
+            SELECT account_id, held, granted - charged - held AS available
+            FROM balances WHERE account_id > ${after} ORDER BY account_id LIMIT ${totalsSize}
+          ) AS page`,
+      })(undefined).pipe(Effect.catchTag("NoSuchElementException", Effect.die))
+    },
+  }
+}
+
+/** Makes a function that streams the entries of an account, oldest first, page by page. */
+export const entriesOf = (sql: SqlClient.SqlClient) => {
+  const entriesAfter = SqlSchema.findAll({
+    Request: Schema.Struct({ account: AccountId, after: Schema.Int }),
     Result: EntryRow,
     execute: ({ account, after }) => sql`
-        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence > ${after}
-        ORDER BY sequence LIMIT ${pageSize}`,
-  }),
-})
+      SELECT ${sql.literal(entryColumns)} FROM entries
+      WHERE account_id = ${account} AND sequence > ${after} ORDER BY sequence LIMIT ${pageSize}`,
+  })
+  return (account: AccountId) =>
+    rowsAfter(
+      0,
+      (after) => entriesAfter({ account, after }),
+      ({ sequence }) => sequence,
+    ).pipe(Stream.map(readEntry))
+}
 
-/** Reads for `verify`. */
-const makeAuditReads = (sql: SqlClient.SqlClient) => ({
-  /**
-   * One statement reads balances, holds and last entries, so that all belong to the same moment.
-   * It scans all holds: an index of holds by account would slow down every request.
-   */
-  booksAfter: SqlSchema.findAll({
-    Request: Schema.String,
-    Result: BooksRow,
-    execute: (account) => sql`
-        SELECT a.id AS account_id, COALESCE(b.granted, 0) AS granted,
-          COALESCE(b.charged, 0) AS charged, COALESCE(b.held, 0) AS held,
-          COALESCE(b.entries, 0) AS entries, COALESCE(b.head, '') AS head,
-          CAST(COALESCE(h.amount, 0) AS BIGINT) AS open_holds,
-          COALESCE((SELECT MAX(e.sequence) FROM entries e WHERE e.account_id = a.id), 0)
-            AS last_entry
-        FROM accounts a LEFT JOIN balances b ON b.account_id = a.id
-        LEFT JOIN (SELECT account_id, SUM(amount) AS amount FROM holds GROUP BY account_id) h
-          ON h.account_id = a.id
-        WHERE a.id > ${account} ORDER BY a.id LIMIT ${pageSize}`,
-  }),
+const entriesTable: Table<LedgerEntry> = {
+  name: "entries",
+  columns: {
+    account_id: ["TEXT", (entry) => entry.accountId],
+    sequence: ["BIGINT", (entry) => entry.sequence],
+    kind: ["TEXT", (entry) => entry.kind],
+    amount: ["BIGINT", (entry) => entry.amount],
+    balance_after: ["BIGINT", (entry) => entry.balanceAfter],
+    request_id: ["TEXT", (entry) => entry.requestId],
+    urls: ["BIGINT", (entry) => entry.urls],
+    note: ["TEXT", (entry) => entry.note],
+    at: ["BIGINT", (entry) => entry.at],
+    hash: ["TEXT", (entry) => entry.hash],
+    api_key_id: ["TEXT", (entry) => entry.apiKeyId ?? null],
+    held_at: ["BIGINT", (entry) => entry.heldAt ?? null],
+  },
+}
 
-  /** Up to 100 accounts that do not exist, although this table has rows of them. */
-  missingAccounts: (table: "balances" | "entries" | "holds") =>
-    SqlSchema.findAll({
-      Request: Schema.Void,
-      Result: Schema.Struct({ accountId: Schema.String }),
-      execute: () => sql`
-        SELECT DISTINCT t.account_id FROM ${sql.literal(table)} t
-        WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account_id)
-        ORDER BY t.account_id LIMIT 100`,
-    })(),
+const entryColumns = Object.keys(entriesTable.columns).join(", ")
 
-  /** Up to 100 requests that are charged more than once. */
-  chargedTwice: SqlSchema.findAll({
-    Request: Schema.Void,
-    Result: Schema.Struct({ requestId: Schema.String }),
-    execute: () => sql`
-        SELECT request_id FROM entries WHERE request_id IS NOT NULL
-        GROUP BY request_id HAVING COUNT(*) > 1 ORDER BY request_id LIMIT 100`,
-  })(),
+/** Inserts ledger entries unchanged, with the hashes that they already have. */
+export const entryInserter = (sql: SqlClient.SqlClient) => inserter(sql, entriesTable)
 
-  holdsAfter: SqlSchema.findAll({
-    Request: Schema.String,
-    Result: UnreadHold,
-    execute: (request) => sql`
-        SELECT ${columnsOf(sql).hold} FROM holds WHERE request_id > ${request}
-        ORDER BY request_id LIMIT ${pageSize}`,
-  }),
-})
+const balancesTable: Table<Balance.Balance & { readonly accountId: AccountId }> = {
+  name: "balances",
+  key: ["account_id"],
+  columns: {
+    account_id: ["TEXT", (balance) => balance.accountId],
+    granted: ["BIGINT", (balance) => balance.granted],
+    charged: ["BIGINT", (balance) => balance.charged],
+    held: ["BIGINT", (balance) => balance.held],
+    entries: ["BIGINT", (balance) => balance.entries],
+    head: ["TEXT", (balance) => balance.head],
+  },
+}
+
+/** Opens the books of a new account. */
+export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
+  sql`INSERT INTO balances ${sql.insert({ accountId, ...Balance.empty })}`
+
+const keysTable: Table<KeyRecord> = {
+  name: "receipts",
+  key: ["account_id", "key"],
+  columns: {
+    account_id: ["TEXT", (record) => record.accountId],
+    key: ["TEXT", (record) => record.key],
+    fingerprint: ["TEXT", (record) => record.fingerprint],
+    request_id: ["TEXT", (record) => record.requestId],
+    body: ["TEXT", (record) => record.answer],
+    expires_at: ["BIGINT", (record) => record.expiresAt],
+  },
+}
+
+const holdsTable: Table<OpenHold> = {
+  name: "holds",
+  columns: {
+    request_id: ["TEXT", (hold) => hold.requestId],
+    account_id: ["TEXT", (hold) => hold.accountId],
+    amount: ["BIGINT", (hold) => hold.amount],
+    expires_at: ["BIGINT", (hold) => hold.expiresAt],
+    api_key_id: ["TEXT", (hold) => hold.apiKeyId ?? null],
+    held_at: ["BIGINT", (hold) => hold.heldAt],
+  },
+}
+
+/** Returns a function that writes all changes of the books. */
+const makeWrite = (sql: SqlClient.SqlClient) => {
+  const endHolds = prepared.command(
+    sql,
+    sql`DELETE FROM holds WHERE request_id ${isAmong(sql, [])}`,
+  )
+  const deleteKeys = prepared.command(
+    sql,
+    sql`
+      DELETE FROM receipts
+      WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, [])})`,
+  )
+  const insertHolds = inserter(sql, holdsTable)
+  const insertEntries = entryInserter(sql)
+  const putBalances = inserter(sql, balancesTable)
+  const putKeys = inserter(sql, keysTable)
+  const putUses = SqlBudgets.useInserter(sql)
+  const addUsage = inserter(sql, SqlUsage.table)
+
+  return Effect.fnUntraced(function* (books: Books) {
+    const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
+    if (endedHolds.length > 0) yield* endHolds(endedHolds)
+    yield* insertHolds([...openedHolds.values()])
+    if (freedKeys.length > 0) {
+      yield* deleteKeys(freedKeys.map(({ accountId, key }) => [accountId, key]))
+    }
+    yield* putKeys(writtenKeys)
+    yield* insertEntries(newEntries)
+    yield* putUses(books.budgets.changedUses)
+    yield* addUsage([...books.usage.values()])
+    yield* putBalances(
+      Array.from(changed, (accountId) => ({ accountId, ...books.balance(accountId) })),
+    )
+  })
+}
+
+/**
+ * Looks for one change of these books in the database. Returns true when the change is there, so
+ * the transaction was committed. For books that only delete keys, always returns false, because
+ * deleting keys twice is harmless.
+ */
+const makeIsWritten = (sql: SqlClient.SqlClient) => {
+  const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
+  const isOpen = (request: RequestId) =>
+    exists(sql`SELECT 1 FROM holds WHERE request_id = ${request}`)
+  return Effect.fnUntraced(function* (books: Books) {
+    const [entry] = books.newEntries
+    if (entry !== undefined) {
+      return yield* exists(sql`
+        SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
+        AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
+    }
+    const [opened] = books.openedHolds.keys()
+    if (opened !== undefined && (yield* isOpen(opened))) return true
+    const [written] = books.writtenKeys
+    if (written !== undefined) {
+      return yield* exists(sql`
+        SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
+        AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
+    }
+    const [ended] = books.endedHolds
+    return opened === undefined && ended !== undefined && !(yield* isOpen(ended))
+  })
+}

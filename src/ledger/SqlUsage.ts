@@ -1,4 +1,4 @@
-/** The SQL statements that read the table `usage`. */
+/** The table `usage`: the sums that commits add to, and the SQL of the reports. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -7,7 +7,7 @@ import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
 import * as Usage from "./Usage.ts"
 import { letOthersRun } from "../time/letOthersRun.ts"
-import { isAmong } from "../sql/bulkRows.ts"
+import { isAmong, type Table } from "../sql/bulkRows.ts"
 import * as prepared from "../sql/prepared.ts"
 
 const Row = Schema.Struct({
@@ -43,7 +43,29 @@ const grouped = (by: Usage.Question["by"]) => {
   ].join(", ")
 }
 
-const sums = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
+const summed = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
+
+/** A commit adds to the sums. */
+export const table: Table<Usage.DailyUsage> = {
+  name: "usage",
+  key: ["account_id", "day", "api_key_id"],
+  columns: {
+    account_id: ["TEXT", (row) => row.accountId],
+    day: ["BIGINT", (row) => row.day],
+    api_key_id: ["TEXT", (row) => row.apiKeyId ?? ""],
+    checks: ["BIGINT", (row) => row.checks],
+    credits: ["BIGINT", (row) => row.credits],
+    known: ["BIGINT", (row) => row.known],
+    invalid_url: ["BIGINT", (row) => row.failed.INVALID_URL],
+    provider_error: ["BIGINT", (row) => row.failed.PROVIDER_ERROR],
+    server_error: ["BIGINT", (row) => row.failed.SERVER_ERROR],
+  },
+  changes: Object.fromEntries(
+    summed.map((column) => [column, `usage.${column} + excluded.${column}`]),
+  ),
+}
+
+const sums = summed
   .map((column) => `CAST(SUM(${column}) AS BIGINT) AS "${snakeToCamel(column)}"`)
   .join(", ")
 
@@ -66,7 +88,7 @@ const decodeNames = prepared.decoder(
  * Returns the sums that a question asks for. Sums over all accounts are read in slices of whole
  * accounts on SQLite, and the names of their accounts and keys after the limit.
  */
-export const makeUsage = (sql: SqlClient.SqlClient) => {
+export const make = (sql: SqlClient.SqlClient) => {
   const slice = makeSlice(sql)
   const named = makeNamed(sql)
   const lastOfSlice = sql.onDialectOrElse({

@@ -22,7 +22,7 @@ import type { Detail } from "../ledger/AuditLine.ts"
 import type { BudgetId } from "../ledger/Budget.ts"
 import { makeNameOf } from "./Accounts.ts"
 import { makeRecorded } from "./AuditLog.ts"
-import { makeBudgetWrites } from "../ledger/SqlBudgetWrites.ts"
+import * as SqlBudgets from "../ledger/SqlBudgets.ts"
 import { isAmong } from "./bulkRows.ts"
 import * as Scope from "../Scope.ts"
 import * as Failure from "./Failure.ts"
@@ -80,7 +80,7 @@ type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
 const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
   const { insert, owner, put, setBudget, share } = queries
   const usable = makeUsable(queries)
-  const budgets = makeBudgetWrites(sql)
+  const budgets = SqlBudgets.makeWrites(sql)
   const recorded = makeRecordedOfKey(sql)
 
   return {

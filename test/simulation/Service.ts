@@ -31,8 +31,6 @@ import { RequestId } from "../../src/RequestId.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
-import { NextTurn } from "../../src/ledger/GroupCommit.ts"
-import * as Heartbeat from "../../src/sql/Heartbeat.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
 import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
@@ -48,7 +46,7 @@ export const price = 2
 /** How long a request may take. */
 export const timeoutMs = 3000
 
-/** The lease of a hold. It is longer than it takes to find that a process is dead. */
+/** The lease of a hold. */
 export const leaseMs = 15_000
 
 /** How long a replica takes to start again after a crash. */
@@ -235,7 +233,6 @@ export class Replica {
       return yield* never
     }).pipe(
       Effect.scoped,
-      Effect.provideService(NextTurn, { run: process.nextTurn }),
       Effect.provideService(ReconnectLimit, { limit: Duration.millis(timeoutMs + 10_000) }),
       Effect.provideService(Exchange, vendors.exchange),
       Effect.withTracerEnabled(false),
@@ -276,10 +273,9 @@ const service = (vendors: Vendor.Vendors) =>
       Layer.mergeAll(
         SqlAccounts.layer,
         SqlApiKeys.layer,
-        SqlCreditLedger.layer({ lease: leaseMs, answersAreLost: true }),
+        SqlCreditLedger.layer({ lease: leaseMs }),
       ),
     ),
-    Layer.provideMerge(Heartbeat.layer),
     Layer.provideMerge(vendors.layer),
   )
 
