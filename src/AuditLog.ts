@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "./ledger/Budget.ts"
-import type { AuditLine, Detail } from "./ledger/AuditLine.ts"
+import type { AuditLine, Detail } from "./AuditLine.ts"
 import { isoTime } from "./time/isoTime.ts"
 
 /**

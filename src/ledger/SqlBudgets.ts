@@ -73,14 +73,10 @@ const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
 
 const budgetUses: Table<UseIn> = {
   name: "budget_uses",
+  texts: ["budget_id"],
+  numbers: ["start", "charged", "held", "holds"],
   key: ["budget_id", "start"],
-  columns: {
-    budget_id: ["TEXT", ({ id }) => id],
-    start: ["BIGINT", ({ start }) => start],
-    charged: ["BIGINT", ({ use }) => use.charged],
-    held: ["BIGINT", ({ use }) => use.held],
-    holds: ["BIGINT", ({ use }) => use.holds],
-  },
+  rowOf: ({ id, start, use }) => ({ ...use, budgetId: id, start }),
 }
 
 /** Inserts the uses of budgets, or replaces those of the same periods. */

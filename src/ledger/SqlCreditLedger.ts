@@ -32,11 +32,9 @@ import {
   ReconnectLimit,
   retryAfterDisconnection,
 } from "../sql/retry.ts"
-import { letOthersRun } from "../time/letOthersRun.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 import * as Balance from "./Balance.ts"
 import { Books } from "./Books.ts"
-import { creditsOf } from "./Credits.ts"
 import { CreditLedger } from "./CreditLedger.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Hold } from "./Hold.ts"
@@ -187,19 +185,13 @@ const make = (options: Options) =>
         }
       }),
 
-      totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
-        let held = 0
-        let accountsBelow: ReadonlyArray<number> = amounts.map(() => 0)
-        let after: string | null = ""
-        while (after !== null) {
-          const sums: SqlLedger.TotalsRow = yield* statements.totalsAfter(after, amounts)
-          held += sums.held
-          accountsBelow = accountsBelow.map((count, i) => count + Number(sums[`below${i}`]))
-          after = sums.last
-          yield* letOthersRun
-        }
-        return { held: creditsOf(held), accountsBelow }
-      }, Failure.orDie),
+      totals: (amounts) =>
+        Failure.orDie(
+          Effect.map(statements.totals(amounts), ([{ held, ...below }]) => ({
+            held,
+            accountsBelow: amounts.map((_, i) => below[`below${i}`] ?? 0),
+          })),
+        ),
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
         entriesOf(account).pipe(
@@ -253,6 +245,8 @@ const withTimeout =
 
 /** What the next attempt of a commit needs to know. */
 interface Attempt {
+  /** True when the answer to its COMMIT was lost, so it may be committed. */
+  readonly isLost: boolean
   readonly books: Books
   readonly answers: ReadonlyArray<GroupCommit.Answer>
 }
@@ -319,22 +313,28 @@ const makeCommit = (
       write = Effect.provide(recorded(action, yield* nameOf(accountId), detail, write), by)
     }
     yield* write
-    yield* Ref.set(former, { books, answers })
-    return { books, answers }
+    const done = { isLost: false, books, answers }
+    yield* Ref.set(former, done)
+    return done
   })
 
   return Effect.fnUntraced(function* (changes: ReadonlyArray<Change<GroupCommit.Answer>>) {
     const former = yield* Ref.make<Attempt | undefined>(undefined)
     const [duration, { answers, books }] = yield* attempt(changes, former).pipe(
       sql.withTransaction,
+      Effect.tapError((error) =>
+        Ref.update(former, (last) =>
+          last !== undefined && (last.isLost || Failure.isDisconnection(error))
+            ? { ...last, isLost: true }
+            : undefined,
+        ),
+      ),
       retryAfterDisconnection,
       Effect.catchAll((error) => {
         const failure = Failure.describe(error)
         if (Failure.isBadData(error)) return Effect.fail(failure)
         return Effect.flatMap(Ref.get(former), (last) =>
-          last !== undefined && Failure.isDisconnection(error)
-            ? dieUndecided(failure)
-            : Effect.die(failure),
+          last === undefined ? Effect.die(failure) : dieUndecided(failure),
         )
       }),
       Effect.timed,

@@ -151,13 +151,11 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** How many balances one statement adds up: few, because SQLite blocks the event loop meanwhile. */
-const totalsSize = 10_000
-
 /** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
 export const undecoded = { key: Schema.String, value: Schema.Unknown }
-const TotalsRow = Schema.Struct({ last: Schema.NullOr(Schema.String), held: Credits }, undecoded)
-export type TotalsRow = typeof TotalsRow.Type
+const decodeTotals = Schema.decodeUnknown(
+  Schema.Tuple(Schema.Struct({ held: Credits }, { key: Schema.String, value: Schema.Int })),
+)
 const EntryRow = Schema.Struct({ sequence: Schema.Int }, undecoded)
 
 const decodeEntry = TypeGuard.decoder(LedgerEntry)
@@ -185,26 +183,17 @@ const makeReads = (sql: SqlClient.SqlClient) => {
         ORDER BY sequence DESC LIMIT ${limit}`,
     }),
 
-    /**
-     * Sums over the next accounts: their held credits, and how many of them have fewer credits
-     * available than each amount. `last` is null when no account follows.
-     */
-    totalsAfter: (after: string, amounts: ReadonlyArray<Credits>) => {
+    /** The held credits of all accounts, and how many have fewer available than each amount. */
+    totals: (amounts: ReadonlyArray<Credits>) => {
       const below = amounts.map(
-        (amount, i) => `,
-        COUNT(CASE WHEN available < ${amount} THEN 1 END) AS below${i}`,
+        (amount, i) =>
+          `, COUNT(CASE WHEN granted - charged - held < ${amount} THEN 1 END) AS below${i}`,
       )
-      return SqlSchema.single({
-        Request: Schema.Void,
-        Result: TotalsRow,
-        execute: () => sql`
-          SELECT CASE WHEN COUNT(*) = ${totalsSize} THEN MAX(account_id) END AS last,
-            CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
-          FROM (
-            SELECT account_id, held, granted - charged - held AS available
-            FROM balances WHERE account_id > ${after} ORDER BY account_id LIMIT ${totalsSize}
-          ) AS page`,
-      })(undefined).pipe(Effect.catchTag("NoSuchElementException", Effect.die))
+      return Effect.flatMap(
+        sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
+          FROM balances`,
+        decodeTotals,
+      )
     },
   }
 }
@@ -228,38 +217,20 @@ export const entriesOf = (sql: SqlClient.SqlClient) => {
 
 const entriesTable: Table<LedgerEntry> = {
   name: "entries",
-  columns: {
-    account_id: ["TEXT", (entry) => entry.accountId],
-    sequence: ["BIGINT", (entry) => entry.sequence],
-    kind: ["TEXT", (entry) => entry.kind],
-    amount: ["BIGINT", (entry) => entry.amount],
-    balance_after: ["BIGINT", (entry) => entry.balanceAfter],
-    request_id: ["TEXT", (entry) => entry.requestId],
-    urls: ["BIGINT", (entry) => entry.urls],
-    note: ["TEXT", (entry) => entry.note],
-    at: ["BIGINT", (entry) => entry.at],
-    hash: ["TEXT", (entry) => entry.hash],
-    api_key_id: ["TEXT", (entry) => entry.apiKeyId ?? null],
-    held_at: ["BIGINT", (entry) => entry.heldAt ?? null],
-  },
+  texts: ["account_id", "kind", "request_id", "note", "hash", "api_key_id"],
+  numbers: ["sequence", "amount", "balance_after", "urls", "at", "held_at"],
 }
 
-const entryColumns = Object.keys(entriesTable.columns).join(", ")
+const entryColumns = [...entriesTable.texts, ...entriesTable.numbers].join(", ")
 
 /** Inserts ledger entries unchanged, with the hashes that they already have. */
 export const entryInserter = (sql: SqlClient.SqlClient) => inserter(sql, entriesTable)
 
 const balancesTable: Table<Balance.Balance & { readonly accountId: AccountId }> = {
   name: "balances",
+  texts: ["account_id", "head"],
+  numbers: ["granted", "charged", "held", "entries"],
   key: ["account_id"],
-  columns: {
-    account_id: ["TEXT", (balance) => balance.accountId],
-    granted: ["BIGINT", (balance) => balance.granted],
-    charged: ["BIGINT", (balance) => balance.charged],
-    held: ["BIGINT", (balance) => balance.held],
-    entries: ["BIGINT", (balance) => balance.entries],
-    head: ["TEXT", (balance) => balance.head],
-  },
 }
 
 /** Opens the books of a new account. */
@@ -268,27 +239,16 @@ export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
 
 const keysTable: Table<KeyRecord> = {
   name: "receipts",
+  texts: ["account_id", "key", "fingerprint", "request_id", "body"],
+  numbers: ["expires_at"],
   key: ["account_id", "key"],
-  columns: {
-    account_id: ["TEXT", (record) => record.accountId],
-    key: ["TEXT", (record) => record.key],
-    fingerprint: ["TEXT", (record) => record.fingerprint],
-    request_id: ["TEXT", (record) => record.requestId],
-    body: ["TEXT", (record) => record.answer],
-    expires_at: ["BIGINT", (record) => record.expiresAt],
-  },
+  rowOf: ({ answer, ...record }) => ({ ...record, body: answer }),
 }
 
 const holdsTable: Table<OpenHold> = {
   name: "holds",
-  columns: {
-    request_id: ["TEXT", (hold) => hold.requestId],
-    account_id: ["TEXT", (hold) => hold.accountId],
-    amount: ["BIGINT", (hold) => hold.amount],
-    expires_at: ["BIGINT", (hold) => hold.expiresAt],
-    api_key_id: ["TEXT", (hold) => hold.apiKeyId ?? null],
-    held_at: ["BIGINT", (hold) => hold.heldAt],
-  },
+  texts: ["request_id", "account_id", "api_key_id"],
+  numbers: ["amount", "expires_at", "held_at"],
 }
 
 /** Returns a function that writes all changes of the books. */

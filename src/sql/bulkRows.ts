@@ -1,6 +1,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import { snakeToCamel } from "effect/String"
 import { execute } from "./prepared.ts"
 
 /**
@@ -42,43 +43,49 @@ export const isAmongNumbers = (sql: SqlClient.SqlClient, numbers: ReadonlyArray<
   })
 }
 
-type Type = "TEXT" | "BIGINT" | "DOUBLE PRECISION"
-
-/**
- * A table, and how each column's cell is made of a record. When there is a `key`, a row with the
- * same key is replaced: columns in `changes` get these SQL values, and the others their new cells.
- */
-export interface Table<A> {
+/** A table, and the columns of its rows: a record has them under their names in camelCase. */
+export interface Table<A extends object> {
   readonly name: string
-  readonly columns: Readonly<Record<string, readonly [Type, (record: A) => string | number | null]>>
+  readonly texts: ReadonlyArray<string>
+  readonly numbers: ReadonlyArray<string>
+  readonly doubles?: ReadonlyArray<string>
+  /** A row with the same key is replaced, except for `sums` and `changes`. */
   readonly key?: ReadonlyArray<string>
+  /** The numbers that are added to those of the row. */
+  readonly sums?: ReadonlyArray<string>
+  /** The SQL of other values of a row that is replaced. */
   readonly changes?: Readonly<Record<string, string>>
+  /** Default: the record itself. */
+  readonly rowOf?: (record: A) => object
 }
 
 /**
  * Returns a function that inserts records as rows. All rows are one JSON parameter, so that one
  * prepared statement, in one round trip, serves any number of rows.
  */
-export const inserter = <A>(
+export const inserter = <A extends object>(
   sql: SqlClient.SqlClient,
-  table: Table<A>,
+  { changes = {}, doubles = [], key, name, numbers, rowOf, sums = [], texts }: Table<A>,
 ): ((records: ReadonlyArray<A>) => Effect.Effect<unknown, SqlError>) => {
-  const { changes = {}, columns, key, name } = table
-  const names = Object.keys(columns)
-  const cells = Object.values(columns)
-  const casts = cells.map(([type], i) => `CAST(value->>${i} AS ${type})`).join(", ")
-  const replaced = names
-    .filter((each) => key?.includes(each) === false)
-    .map((each) => `${each} = ${changes[each] ?? `excluded.${each}`}`)
+  const columns = [...texts, ...numbers, ...doubles]
+  const cells = columns.map((column, i) => {
+    const type =
+      i < texts.length ? "TEXT" : doubles.includes(column) ? "DOUBLE PRECISION" : "BIGINT"
+    return `CAST(value->>'${snakeToCamel(column)}' AS ${type})`
+  })
+  const replaced = columns
+    .filter((column) => key?.includes(column) === false)
+    .map((column) => {
+      const value = sums.includes(column) ? `${name}.${column} + excluded.${column}` : undefined
+      return `${column} = ${changes[column] ?? value ?? `excluded.${column}`}`
+    })
   // SQLite needs the WHERE to tell ON CONFLICT from the ON of a join.
   const [text] = sql`
-    INSERT INTO ${sql.literal(`${name} (${names.join(", ")})`)}
-    SELECT ${sql.literal(casts)} FROM ${rowsOf(sql, [])} WHERE TRUE
+    INSERT INTO ${sql.literal(`${name} (${columns.join(", ")}) SELECT ${cells.join(", ")}`)}
+    FROM ${rowsOf(sql, [])} WHERE TRUE
     ${sql.literal(key ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${replaced.join(", ")}` : "")}`.compile()
   return (records) =>
     records.length === 0
       ? Effect.void
-      : execute(sql, text, [
-          JSON.stringify(records.map((record) => cells.map(([, cell]) => cell(record)))),
-        ])
+      : execute(sql, text, [JSON.stringify(rowOf === undefined ? records : records.map(rowOf))])
 }
