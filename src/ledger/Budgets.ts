@@ -35,7 +35,7 @@ export class Budgets {
 
   constructor(budgets: Iterable<readonly [ApiKeyId, InForce]> = [], uses: Iterable<UseIn> = []) {
     this.byKey = new Map(budgets)
-    this.uses = new Map(Array.from(uses, (use) => [placeOf(use.id, use.start), use]))
+    this.uses = new Map(Array.from(uses, (use) => [idOf(use.id, use.start), use]))
   }
 
   /** The use of a key's budget at a time; undefined when the key has no budget. */
@@ -57,7 +57,7 @@ export class Budgets {
 
   /** The uses that changed since this object was made. */
   get changedUses(): ReadonlyArray<UseIn> {
-    return Array.from(this.changed).flatMap((place) => this.uses.get(place) ?? [])
+    return Array.from(this.changed).flatMap((id) => this.uses.get(id) ?? [])
   }
 
   /**
@@ -98,16 +98,16 @@ export class Budgets {
   }
 
   private useAt(budget: InForce, at: number): Budget.Use {
-    return this.uses.get(placeOf(budget.id, startIn(budget, at)))?.use ?? Budget.unused
+    return this.uses.get(idOf(budget.id, startIn(budget, at)))?.use ?? Budget.unused
   }
 
   private count(key: ApiKeyId, at: number, change: (use: Budget.Use) => Budget.Use) {
     const budget = this.byKey.get(key)
     if (budget === undefined || at < budget.since) return
     const start = startIn(budget, at)
-    const place = placeOf(budget.id, start)
-    this.uses.set(place, { id: budget.id, start, use: change(this.useAt(budget, at)) })
-    this.changed.add(place)
+    const id = idOf(budget.id, start)
+    this.uses.set(id, { id: budget.id, start, use: change(this.useAt(budget, at)) })
+    this.changed.add(id)
   }
 }
 
@@ -115,4 +115,4 @@ export class Budgets {
 const startIn = ({ period, since }: InForce, at: number) =>
   Math.max(since, Budget.startOf(period, at))
 
-const placeOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`
+const idOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`

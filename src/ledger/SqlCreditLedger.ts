@@ -276,10 +276,10 @@ const makeCommit = (
     const requests = changes.flatMap(({ hold }) => hold ?? [])
     const keyed = requests.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
     const keys = keyed.length === 0 ? [] : yield* statements.lockKeys(keyed)
-    const reading = changes.flatMap(({ hold, readsHold }) =>
+    const asked = changes.flatMap(({ hold, readsHold }) =>
       hold !== undefined && readsHold === true ? hold.requestId : [],
     )
-    const holds = reading.length === 0 ? [] : yield* statements.openHolds(reading)
+    const holds = asked.length === 0 ? [] : yield* statements.openHolds(asked)
     // After the locks: the time of the commit decides in which period a budget counts it.
     const now = yield* Clock.currentTimeMillis
     const budgets = balances.some((balance) => balance.budgets > 0)

@@ -40,10 +40,10 @@ describe("a service that is killed under load", () => {
   }
 })
 
-/** Makes leases last 17 seconds. Without a cache, no process waits for what another one is buying. */
+/** Makes leases last 30 seconds. Without a cache, no process waits for what another one is buying. */
 const short = {
-  AUTHORITY_REQUEST_TIMEOUT: "2s",
-  AUTHORITY_PROVIDER_TIMEOUT: "2s",
+  AUTHORITY_REQUEST_TIMEOUT: "15s",
+  AUTHORITY_PROVIDER_TIMEOUT: "15s",
   AUTHORITY_CACHE_TTL: "0s",
 }
 
@@ -146,7 +146,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           frozen.signal("SIGCONT")
           release()
           const failed = yield* Fiber.join(late)
-          assert.strictEqual(failed.status, 500)
+          assert.include([500, 503], failed.status)
           assert.isFalse(JSON.parse(failed.text).success)
           assert.deepInclude(yield* books, { charged: 1, held: 0 })
           assert.strictEqual((yield* check(frozen.url, "two.example.com", "order-2")).status, 200)
