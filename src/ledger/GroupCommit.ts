@@ -72,7 +72,10 @@ export const make = <Change>(
         : Effect.void
 
     const turn = Effect.gen(function* () {
-      const batch = yield* Queue.takeBetween(queue, 1, maxChanges)
+      const first = yield* Queue.take(queue)
+      // The callers of the last commit submit again in this turn.
+      yield* Effect.yieldNow()
+      const batch = Chunk.prepend(yield* Queue.takeUpTo(queue, maxChanges - 1), first)
       const waiting = Chunk.compact(batch)
       yield* commitAll(yield* Effect.filter(waiting, take))
       return waiting.length < batch.length

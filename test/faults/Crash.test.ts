@@ -123,7 +123,12 @@ for (const database of ["sqlite", "postgres"] as const) {
           assert.deepInclude(yield* books, { charged: 0, held: 2 })
           assert.deepInclude(yield* Fiber.join(client), { creditsUsed: 1 })
           assert.deepInclude(yield* Fiber.join(verb), { code: 0 })
-          assert.deepInclude(yield* books, { charged: 2, held: 0, available: 8 })
+          // A repeat may take over the key before the next sweep returns the credits.
+          yield* eventually(
+            "the holds are released",
+            Effect.map(books, ({ held }) => held === 0),
+          )
+          assert.deepInclude(yield* books, { charged: 2, available: 8 })
           assert.deepStrictEqual(yield* problems, [])
         }),
       120_000,
