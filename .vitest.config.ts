@@ -15,7 +15,7 @@ const stores = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
-  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
+  "test/sql/{Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/{Sqlite,Tampering}.test.ts",
 ]
@@ -29,7 +29,7 @@ const alsoPostgres = [
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
-  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
+  "test/sql/{Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",
   "test/faults/Tampering.test.ts",
 ]
@@ -69,7 +69,7 @@ const engines = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
-  "test/sql/{Heartbeat,LongReads,Migrations,Transaction}.test.ts",
+  "test/sql/{Migrations,Transaction}.test.ts",
   "test/faults/{Migrations,Network,Processes}.test.ts",
   "test/engines/**/*.test.ts",
 ]

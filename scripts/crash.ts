@@ -55,11 +55,8 @@ interface Outcome {
 
 const clientsPerProcess = 16
 const requestTimeoutMs = 1000
-/**
- * The longest wait for the release of a killed process's holds. The release usually takes up to 8
- * seconds, on a busy machine longer.
- */
-const returnMs = 20_000
+/** The longest wait for the release of a killed process's holds: their lease, and a busy machine. */
+const returnMs = requestTimeoutMs + 15_000 + 10_000
 
 /** Runs the test. Throws when a charge is lost or doubled, or a hold is not released. */
 export const crash = (options: Options): Promise<Outcome> =>

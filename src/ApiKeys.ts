@@ -9,7 +9,7 @@ import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { Budget } from "./ledger/Budget.ts"
 import type { Scope } from "./Scope.ts"
 import type { Search } from "./Search.ts"
-import type { StoreTimeout } from "./StoreTimeout.ts"
+import type { StoreTimeout } from "./ledger/StoreTimeout.ts"
 
 /** A key, and what a request must know of the account that owns the key. */
 export interface AccountKey extends ApiKey {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "./ledger/Budget.ts"
-import type { AuditLine, Detail } from "./ledger/AuditLine.ts"
+import type { AuditLine, Detail } from "./AuditLine.ts"
 import { isoTime } from "./time/isoTime.ts"
 
 /**
@@ -26,7 +26,7 @@ export interface ActRequest {
 }
 
 /** The request of the current fiber's act; undefined without an idempotency key. */
-export class CurrentRequest extends Context.Reference<CurrentRequest>()("authority/ActRequest", {
+export class CurrentAct extends Context.Reference<CurrentAct>()("authority/ActRequest", {
   defaultValue: (): ActRequest | undefined => undefined,
 }) {}
 
@@ -108,7 +108,7 @@ export const refused =
       Effect.flatMap(AuditLog, ({ append }) =>
         Effect.provideService(
           append({ action, subject, detail: { refused: message } }),
-          CurrentRequest,
+          CurrentAct,
           undefined,
         ),
       ),

@@ -16,8 +16,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Batch from "./Batch.ts"
-import { CreditLedger } from "./CreditLedger.ts"
-import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
+import { CreditLedger } from "./ledger/CreditLedger.ts"
+import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
@@ -30,10 +30,9 @@ import {
 } from "./providers/MetricsProvider.ts"
 import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
-import type { StoreTimeout } from "./StoreTimeout.ts"
+import type { StoreTimeout } from "./ledger/StoreTimeout.ts"
 import type { Target } from "./Target.ts"
 import { Recent } from "./time/Recent.ts"
-import * as Alarms from "./time/Alarms.ts"
 import * as MonotonicClock from "./time/MonotonicClock.ts"
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
@@ -68,7 +67,6 @@ export const layer = ({
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
-      const alarms = yield* Alarms.make
       /** The credits that each account was charged in the last hour by this process. */
       const charged = new Recent(3_600_000)
       const count = (accountId: string, { creditsUsed, isReplay }: Report.Report) =>
@@ -122,7 +120,7 @@ export const layer = ({
         // `known` knows no age. A lookup takes known figures that are young enough, too.
         const known = batch.maxAgeMs === undefined ? yield* provider.known(targets) : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
-        const lookup = lookUp(provider, alarms, targets, {
+        const lookup = lookUp(provider, targets, {
           account: accountId,
           deadline: yield* Deadline,
           maxAgeMs: batch.maxAgeMs ?? Number.POSITIVE_INFINITY,
@@ -158,16 +156,15 @@ const preview = (
 
 const lookUp = (
   provider: MetricsProvider["Type"],
-  alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
   context: LookupContext,
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
   const byPage = new Map(targets.map((target) => [target.page, target]))
-  if (byPage.size === targets.length) return lookUpDistinct(provider, alarms, targets, context)
+  if (byPage.size === targets.length) return lookUpDistinct(provider, targets, context)
   const [first] = targets
   byPage.delete(first.page)
   const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
-  return Effect.map(lookUpDistinct(provider, alarms, distinct, context), (outcomes) => {
+  return Effect.map(lookUpDistinct(provider, distinct, context), (outcomes) => {
     const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
     return targets.map(({ page }) => given.get(page) ?? unanswered)
   })
@@ -177,16 +174,20 @@ const lookUp = (
 // with the error of that call.
 const lookUpDistinct = (
   provider: MetricsProvider["Type"],
-  alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
   context: LookupContext,
 ) =>
-  provider.lookup(targets, context).pipe(
-    // A provider that ignores the deadline or an interruption continues in the background.
-    Alarms.until(
-      alarms,
-      context.deadline + lookupGraceMs,
-      Effect.sync(() => targets.map(() => unanswered)),
+  remainingMs.pipe(
+    Effect.flatMap((ms) =>
+      Effect.timeoutTo(
+        // A provider that ignores the deadline or an interruption continues in the background.
+        Effect.disconnect(provider.lookup(targets, context)),
+        {
+          duration: Math.max(0, ms + lookupGraceMs),
+          onSuccess: (outcomes): ReadonlyArray<Outcome> => outcomes,
+          onTimeout: () => targets.map(() => unanswered),
+        },
+      ),
     ),
     failuresOf(targets),
     Effect.catchAllDefect((defect) =>

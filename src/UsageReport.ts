@@ -5,10 +5,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { type AccountId, Accounts } from "./Account.ts"
 import { ApiKeys } from "./ApiKeys.ts"
-import { CreditLedger } from "./CreditLedger.ts"
+import { CreditLedger } from "./ledger/CreditLedger.ts"
 import * as Usage from "./ledger/Usage.ts"
 import type { FailureCounts } from "./Metrics.ts"
-import { inTime, type StoreTimeout } from "./StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "./ledger/StoreTimeout.ts"
 
 /** A row of the report, by the names that its JSON has. */
 export interface Row {

@@ -10,8 +10,8 @@ import { charge, credits, figures, grant } from "../scripts/support/ledger.ts"
 import { AccountName, Accounts } from "../src/Account.ts"
 import { ApiKeyId } from "../src/ApiKey.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
-import { Actor, AuditLog, CurrentRequest, refused } from "../src/AuditLog.ts"
-import { CreditLedger } from "../src/CreditLedger.ts"
+import { Actor, AuditLog, CurrentAct, refused } from "../src/AuditLog.ts"
+import { CreditLedger } from "../src/ledger/CreditLedger.ts"
 import { lastingStores, type Ports, stores } from "./support/Stores.ts"
 
 const as = (actor: string) => Effect.provideService(Actor, actor)
@@ -215,7 +215,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         const { append, doneUnder } = yield* AuditLog
         const request = { key: "k", fingerprint: "f" }
         const create = append({ action: "key.create", subject: "acme", detail: {} }).pipe(
-          Effect.provideService(CurrentRequest, request),
+          Effect.provideService(CurrentAct, request),
         )
         assert.deepStrictEqual(yield* doneUnder("k"), [])
         yield* create

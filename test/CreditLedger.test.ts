@@ -1,20 +1,21 @@
 /** Runs the public suite of ledgers over our ledgers, and over ledgers with a fault. */
 import { assert, describe, it, layer } from "@effect/vitest"
+import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as TestClock from "effect/TestClock"
-import { CreditLedger } from "../src/CreditLedger.ts"
+import type { Accounts } from "../src/Account.ts"
+import { CreditLedger } from "../src/ledger/CreditLedger.ts"
 import { creditsOf } from "../src/ledger/Credits.ts"
 import { ledgerSuite } from "./suites/ledger/Suite.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import { runs } from "./support/properties.ts"
-import { lease, stores } from "./support/Stores.ts"
+import { elapse, lease, stores } from "./support/Stores.ts"
 
-const suite = ledgerSuite({
+const suite = ledgerSuite<Accounts | SqlClient.SqlClient>({
   lease,
-  elapse: TestClock.adjust,
+  elapse,
   newAccount: Effect.map(newAccount, ({ id }) => id),
   runs: runs(7),
 })

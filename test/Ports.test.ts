@@ -2,13 +2,8 @@
 import { globSync, readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 
-// The library's own transaction is optional by nature. The others go.
-const optionalServices = [
-  "src/http/CurrentRequest.ts",
-  "src/sql/CreditLedger.ts",
-  "src/sql/Health.ts",
-  "src/sql/transaction.ts",
-]
+// The library has both as optional: its own transaction, and what a handler may need of its request.
+const optionalServices = ["src/http/CurrentRequest.ts", "src/sql/transaction.ts"]
 
 const stateful = /\bnew |\[|\blet\b|\b(Ref|Cache|Queue|Semaphore)\b|unsafeMake/
 const reference = /Context\.Reference<[^]*?defaultValue([^]*?)\) \{/g

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { CreditLedger } from "../src/CreditLedger.ts"
+import { CreditLedger } from "../src/ledger/CreditLedger.ts"
 import { within } from "../src/Deadline.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"

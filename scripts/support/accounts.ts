@@ -1,7 +1,7 @@
 /** Creates accounts with unique names, for tests that share a store. */
 import * as Effect from "effect/Effect"
 import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 
 let opened = 0

@@ -4,8 +4,10 @@ import * as Effect from "effect/Effect"
 
 export * from "./ledgerCalls.ts"
 
-/** Ends the leases of all holds in the SQL database. */
-export const endLeases = Effect.flatMap(
-  SqlClient.SqlClient,
-  (sql) => sql`UPDATE holds SET expires_at = 0`,
+/** Ends the leases of all holds in the SQL database, and of their idempotency keys. */
+export const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.zipRight(
+    sql`UPDATE holds SET expires_at = 0`,
+    sql`UPDATE receipts SET expires_at = 0 WHERE body IS NULL`,
+  ),
 )

@@ -4,7 +4,7 @@ import * as HttpApp from "@effect/platform/HttpApp"
 import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { AuditLog, CurrentRequest } from "../AuditLog.ts"
+import { AuditLog, CurrentAct } from "../AuditLog.ts"
 import { UnprocessableContent } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
 
@@ -42,7 +42,7 @@ export const once = <A, E, R, B, E2, R2>(
       )
     return yield* unlessDone(
       change.pipe(
-        Effect.provideService(CurrentRequest, current),
+        Effect.provideService(CurrentAct, current),
         // A request with the same key may have done the act meanwhile, so that this one was refused.
         Effect.catchAllCause((cause) => unlessDone(Effect.failCause(cause))),
       ),

@@ -14,7 +14,7 @@ import * as ApiKey from "../ApiKey.ts"
 import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 // How long a key stays cached: less than 5 s, because a revocation must take effect in all
 // processes within 5 s.

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AuditLog } from "../AuditLog.ts"
-import type { AuditLine, Detail } from "../ledger/AuditLine.ts"
+import type { AuditLine, Detail } from "../AuditLine.ts"
 import * as Database from "./Database.ts"
 import { isoTime } from "../time/isoTime.ts"
 import { print, table } from "./Output.ts"

@@ -4,9 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { counted } from "../text/counted.ts"
 import * as Head from "../ledger/Head.ts"
-import * as Heads from "../sql/Heads.ts"
+import * as Heads from "../ledger/SqlVerification.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
@@ -14,7 +15,6 @@ import * as Logging from "./Logging.ts"
 import { although, print } from "./Output.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
-import { verified } from "./verified.ts"
 
 class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
 
@@ -50,6 +50,8 @@ export const verb = Verb.make({
   run: backup,
 })
 
+const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
+
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 
 /**
@@ -60,7 +62,7 @@ export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
       Effect.zipRight(
-        Effect.provide(Effect.all([verified, Head.digest(Heads.heads)]), Stores.forVerbs),
+        Effect.provide(Effect.all([verify, Head.digest(Heads.heads)]), Stores.forVerbs),
       ),
       onFile(file),
     )

@@ -166,7 +166,7 @@ export const verb = Verb.make({
           .default("all"),
       )
       .option("--delimiter <CHARACTER>", "separator of the CSV output (default: a comma)")
-      .option("--patience <TIME>", "how long to retry while the service fails", "2m")
+      .option("--patience <TIME>", "how long to retry while the service fails", "90s")
       .option("--preview", "say what the check would do and cost, free of charge, and end")
       .option(
         "--max-credits <CREDITS>",

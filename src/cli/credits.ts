@@ -7,13 +7,12 @@ import { counted } from "../text/counted.ts"
 import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
 import * as Balance from "../ledger/Balance.ts"
 import * as Audit from "../ledger/Audit.ts"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as Database from "./Database.ts"
 import * as Heads from "./heads.ts"
 import { although, print, table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Verb from "./Verb.ts"
-import { verified } from "./verified.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
 const summary = (account: string, balance: Balance.Funds) => ({
@@ -123,8 +122,9 @@ const verify = Verb.make({
   }),
   run: ({ against, heads: file, json }) =>
     Effect.gen(function* () {
+      const { verify } = yield* CreditLedger
       const { accounts, entries, problems } = Audit.withProblems(
-        yield* verified,
+        yield* verify,
         against === undefined ? [] : yield* Heads.compare(against),
       )
       const ok = problems.length === 0

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
 import * as Settings from "../Settings.ts"
 

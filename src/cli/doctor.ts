@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ApiKeys } from "../ApiKeys.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { counted } from "../text/counted.ts"
 import { Health } from "../Health.ts"
 import * as Secrets from "../text/Secrets.ts"
@@ -21,7 +22,6 @@ import * as ProviderStatus from "./ProviderStatus.ts"
 import { adminToken } from "../server/adminToken.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
-import { verified } from "./verified.ts"
 
 interface Finding {
   readonly state: "ok" | "warning" | "failure"
@@ -132,7 +132,8 @@ const stores = Effect.gen(function* () {
 const written = ok("writing", "a row was written and removed")
 
 const ledger = Effect.gen(function* () {
-  const { accounts, entries, problems } = yield* verified
+  const { verify } = yield* CreditLedger
+  const { accounts, entries, problems } = yield* verify
   return problems.length === 0
     ? [
         ok(

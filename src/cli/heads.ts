@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { maxProblems } from "../ledger/Audit.ts"
 import * as Head from "../ledger/Head.ts"
-import * as Heads from "../sql/Heads.ts"
+import * as Heads from "../ledger/SqlVerification.ts"
 import { fileProblem } from "../text/fileProblem.ts"
 
 class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}

@@ -26,7 +26,7 @@ export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch"
    * The timeout of one attempt; default 1 minute, which is twice the service's default time limit.
    */
   readonly timeout?: Duration.DurationInput | undefined
-  /** How long to retry a failing request; default 30 seconds, 0 for a single attempt. */
+  /** How long to retry a failing request; default 90 seconds, 0 for a single attempt. */
   readonly patience?: Duration.DurationInput | undefined
   /**
    * Called before each retry, with the error of the failed attempt and the wait before the retry.

@@ -7,7 +7,7 @@ export interface Options {
   /** The timeout of one attempt, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * How long to retry a request after its first failure, in milliseconds; default 30,000, 0 for a
+   * How long to retry a request after its first failure, in milliseconds; default 90,000, 0 for a
    * single attempt.
    */
   readonly patienceMs?: number | undefined

@@ -22,7 +22,7 @@ import {
 import { maxListsPerSecond } from "../contract/Limits.ts"
 import { batchPath, historyPath, usagePath } from "../contract/Wire.ts"
 import type { Scope } from "../Scope.ts"
-import type { StoreTimeout } from "../StoreTimeout.ts"
+import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 import { currentRequest } from "./CurrentRequest.ts"
 import { refuse } from "./errorAnswer.ts"
 import { counter, RateLimit, type Refusal } from "./RateLimit.ts"

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import type { Batch } from "../Batch.ts"
 import * as Envelope from "../contract/Envelope.ts"
 import type { Refusal } from "../ledger/Books.ts"
-import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 /** Makes the answer to an error that the contract does not declare. */
 export const failure = (status: number, message: string) =>

@@ -7,10 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
-import type { ApiKeyId } from "../ApiKey.ts"
 import type { Balance } from "./Balance.ts"
-import * as Budget from "./Budget.ts"
-import { Budgets, type Counted, type InForce, type UseIn } from "./Budgets.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** The maximum number of problems that one verification lists. */
@@ -32,18 +29,6 @@ interface AccountBooks {
   readonly lastEntry: number
   /** The stored entries up to and including `lastEntry`, oldest first. */
   readonly entries: Stream.Stream<ReadEntry>
-  /** The budgets of the account's keys, read at the same moment as the balance. */
-  readonly budgets: AccountBudgets
-}
-
-export interface AccountBudgets {
-  /** How many budgets the account has, and how many the balance records. */
-  readonly existing: number
-  readonly recorded: number
-  readonly budgets: ReadonlyArray<readonly [ApiKeyId, InForce]>
-  readonly uses: ReadonlyArray<UseIn>
-  /** The open holds of keys with a budget. */
-  readonly holds: ReadonlyArray<Counted>
 }
 
 /** A stored entry, or a sentence that says why it cannot be read. */
@@ -53,28 +38,22 @@ export type ReadEntry = Either.Either<LedgerEntry, string>
 export const examine = (
   books: AccountBooks,
 ): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>
-  Effect.suspend(() => {
-    const counted = new Budgets(books.budgets.budgets)
-    return Effect.map(
-      Stream.runFold(books.entries, start, (sums, entry) => {
-        // The hash chain is broken at the first bad entry, so later entries cannot be checked.
-        if (sums.broken !== undefined) return sums
-        if (Either.isLeft(entry)) return { ...sums, entries: sums.entries + 1, broken: entry.left }
-        const { amount, apiKeyId, at, heldAt } = entry.right
-        if (apiKeyId != null) counted.charge(apiKeyId, heldAt ?? at, amount)
-        return next(sums, entry.right)
-      }),
-      (sums) => ({
-        entries: sums.entries,
-        problems: [
-          ...(sums.broken === undefined
-            ? [...closing(books, sums), ...spending(books.budgets, counted)]
-            : [sums.broken]),
-          ...holding(books),
-        ].map((problem) => `account ${books.accountId}: ${problem}`),
-      }),
-    )
-  })
+  Effect.map(
+    Stream.runFold(books.entries, start, (sums, entry) => {
+      // The hash chain is broken at the first bad entry, so later entries cannot be checked.
+      if (sums.broken !== undefined) return sums
+      return Either.isLeft(entry)
+        ? { ...sums, entries: sums.entries + 1, broken: entry.left }
+        : next(sums, entry.right)
+    }),
+    (sums) => ({
+      entries: sums.entries,
+      problems: [
+        ...(sums.broken === undefined ? closing(books, sums) : [sums.broken]),
+        ...holding(books),
+      ].map((problem) => `account ${books.accountId}: ${problem}`),
+    }),
+  )
 
 /** Adds up the audits of all accounts. Keeps the first 100 problems. */
 export const summarize = (
@@ -169,29 +148,3 @@ const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> =>
     ? [`more credits are held than the account has`]
     : []),
 ]
-
-/** Compares the uses of the budgets with the entries, which `counted` has counted, and the holds. */
-const spending = (
-  { budgets, existing, holds, recorded: noted, uses }: AccountBudgets,
-  counted: Budgets,
-): ReadonlyArray<string> => {
-  if (noted !== existing) {
-    return [`the balance records ${noted} budgets, but the keys have ${existing}`]
-  }
-  for (const hold of holds) counted.open(hold)
-  const recorded = new Map(uses.map((use) => [`${use.id} ${use.start}`, use]))
-  const expected = new Map(counted.changedUses.map((use) => [`${use.id} ${use.start}`, use]))
-  return [...new Set([...recorded.keys(), ...expected.keys()])].flatMap((place) => {
-    const is = recorded.get(place)
-    const should = expected.get(place)
-    const { id, start } = is ?? should ?? { id: undefined, start: 0 }
-    const [key] = budgets.find(([, budget]) => budget.id === id) ?? []
-    const [had, has] = [is, should].map((use) => textOf(use?.use ?? Budget.unused))
-    return had === has
-      ? []
-      : `the budget of the key ${key} records ${had} since ${new Date(start).toISOString()}, but the entries and open holds add up to ${has}`
-  })
-}
-
-const textOf = ({ charged, held, holds }: Budget.Use) =>
-  `${charged} charged and ${held} held credits in ${holds} holds`

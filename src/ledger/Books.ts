@@ -73,6 +73,7 @@ export class Books {
   readonly usage = new Map<string, Usage.DailyUsage>()
 
   private readonly leaseMs: number
+  private readonly leaseClockAheadMs: number
   private readonly balances: Map<AccountId, Balance.Balance>
   private readonly holds: Map<RequestId, OpenHold>
   private readonly keys: Map<string, KeyRecord>
@@ -80,7 +81,8 @@ export class Books {
 
   /**
    * `leaseMs` is the lifetime of a hold that is neither settled nor released, and of an idempotency
-   * key without a stored answer.
+   * key without a stored answer. `leaseClockAheadMs` is how far the clock that judges leases is
+   * ahead of the times that the methods are given.
    */
   constructor(
     leaseMs: number,
@@ -88,7 +90,9 @@ export class Books {
     openHolds: Iterable<OpenHold> = [],
     keys: Iterable<KeyRecord> = [],
     budgets = new Budgets(),
+    leaseClockAheadMs = 0,
   ) {
+    this.leaseClockAheadMs = leaseClockAheadMs
     this.budgets = budgets
     this.leaseMs = leaseMs
     this.balances = new Map(balances)
@@ -132,7 +136,7 @@ export class Books {
     if (this.holds.has(hold.requestId)) return stored
     const heldAt = this.timeOf(hold, now)
     return Either.map(this.reserve(hold, heldAt), (balance) => {
-      const opened = { ...hold, expiresAt: now + this.leaseMs, heldAt }
+      const opened = { ...hold, expiresAt: this.leaseEnd(now), heldAt }
       this.setBalance(hold.accountId, balance)
       const counted = countedOf(hold, heldAt)
       if (counted !== undefined) this.budgets.open(counted)
@@ -186,7 +190,11 @@ export class Books {
         if (hold.apiKeyId != null) this.budgets.charge(hold.apiKeyId, heldAt, charge.amount)
       }
       this.count(Usage.ofCharge(hold, charge, now))
-      this.setKey(hold, answer ?? null, now + (answer === undefined ? this.leaseMs : retentionMs))
+      this.setKey(
+        hold,
+        answer ?? null,
+        answer === undefined ? this.leaseEnd(now) : now + retentionMs,
+      )
       return Option.none()
     })
   }
@@ -225,13 +233,6 @@ export class Books {
     return this.change(Balance.correct(this.balance(account), account, amount, note, now))
   }
 
-  /** Deletes the expired idempotency keys; those with a stored answer only if `andAnswers`. */
-  forgetKeys(now: number, andAnswers: boolean) {
-    for (const record of this.keys.values()) {
-      if (record.expiresAt <= now && (andAnswers || record.answer === null)) this.deleteKey(record)
-    }
-  }
-
   /**
    * Finds the answer that is stored under the hold's idempotency key. Callers look for this answer
    * before they check the balance, because a replay needs no credits.
@@ -242,7 +243,7 @@ export class Books {
   ): Either.Either<Option.Option<string>, IdempotencyKeyReused | IdempotencyKeyInUse> {
     const record = this.keyOf(hold)
     // A stored answer is replayed until it is deleted, whatever the clock says.
-    const isOver = record?.answer === null && record.expiresAt <= now
+    const isOver = record?.answer === null && record.expiresAt <= now + this.leaseClockAheadMs
     if (record === undefined || isOver) return nothingStored
     if (record.fingerprint !== hold.idempotencyKey?.fingerprint) {
       return Either.left(new IdempotencyKeyReused())
@@ -269,6 +270,10 @@ export class Books {
 
   private timeOf({ apiKeyId }: Hold, now: number): number {
     return apiKeyId == null ? now : this.budgets.timeOf(apiKeyId, now)
+  }
+
+  private leaseEnd(now: number): number {
+    return now + this.leaseClockAheadMs + this.leaseMs
   }
 
   private ownsItsKey(hold: Hold): boolean {

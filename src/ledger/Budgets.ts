@@ -9,11 +9,11 @@ import { type Credits, creditsOf } from "./Credits.ts"
 /** The budget in force for some keys. */
 export interface InForce extends Budget.Budget {
   readonly id: Budget.BudgetId
-  /** The start of the first period whose use is counted, in epoch milliseconds. */
+  /** What was held before this time counts nowhere. Epoch milliseconds. */
   readonly since: number
 }
 
-/** The use of a budget in the period that starts at `start`, in epoch milliseconds. */
+/** The use of a budget from `start` (epoch milliseconds) to the end of that period. */
 export interface UseIn {
   readonly id: Budget.BudgetId
   readonly start: number
@@ -35,7 +35,7 @@ export class Budgets {
 
   constructor(budgets: Iterable<readonly [ApiKeyId, InForce]> = [], uses: Iterable<UseIn> = []) {
     this.byKey = new Map(budgets)
-    this.uses = new Map(Array.from(uses, (use) => [placeOf(use.id, use.start), use]))
+    this.uses = new Map(Array.from(uses, (use) => [idOf(use.id, use.start), use]))
   }
 
   /** The use of a key's budget at a time; undefined when the key has no budget. */
@@ -57,12 +57,12 @@ export class Budgets {
 
   /** The uses that changed since this object was made. */
   get changedUses(): ReadonlyArray<UseIn> {
-    return Array.from(this.changed).flatMap((place) => this.uses.get(place) ?? [])
+    return Array.from(this.changed).flatMap((id) => this.uses.get(id) ?? [])
   }
 
   /**
-   * The time as which the key's budget counts a hold. A budget counts nothing before its first
-   * period, so a process whose clock is behind counts in that period.
+   * The time as which the key's budget counts a hold. A budget counts nothing before `since`, so a
+   * process whose clock is behind counts at that time.
    */
   timeOf(key: ApiKeyId, now: number): number {
     return Math.max(now, this.byKey.get(key)?.since ?? now)
@@ -97,19 +97,22 @@ export class Budgets {
     this.count(apiKeyId, heldAt, (use) => ({ ...use, charged: creditsOf(use.charged + charge) }))
   }
 
-  private useAt({ id, period }: InForce, at: number): Budget.Use {
-    return this.uses.get(placeOf(id, Budget.startOf(period, at)))?.use ?? Budget.unused
+  private useAt(budget: InForce, at: number): Budget.Use {
+    return this.uses.get(idOf(budget.id, startIn(budget, at)))?.use ?? Budget.unused
   }
 
   private count(key: ApiKeyId, at: number, change: (use: Budget.Use) => Budget.Use) {
     const budget = this.byKey.get(key)
-    // A hold from before the budget's first period is counted nowhere.
     if (budget === undefined || at < budget.since) return
-    const start = Budget.startOf(budget.period, at)
-    const place = placeOf(budget.id, start)
-    this.uses.set(place, { id: budget.id, start, use: change(this.useAt(budget, at)) })
-    this.changed.add(place)
+    const start = startIn(budget, at)
+    const id = idOf(budget.id, start)
+    this.uses.set(id, { id: budget.id, start, use: change(this.useAt(budget, at)) })
+    this.changed.add(id)
   }
 }
 
-const placeOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`
+/** The first period of a budget starts when the budget is set. */
+const startIn = ({ period, since }: InForce, at: number) =>
+  Math.max(since, Budget.startOf(period, at))
+
+const idOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`

@@ -21,7 +21,6 @@ export const client = (options: Omit<Options, "baseUrl">) =>
   AuthorityMetrics({
     baseUrl: location.origin + base,
     timeoutMs: 120_000,
-    patienceMs: 120_000,
     ...options,
   })
 

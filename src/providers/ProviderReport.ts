@@ -3,11 +3,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as Usage from "../ledger/Usage.ts"
 import { type Circuit, quotaDocumentOf, statusInTime } from "./MetricsProvider.ts"
 import { Costs, monthOf, type Range, type Sum } from "./Costs.ts"
-import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
+import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 /** A row of the report, by the names that its JSON has. */
 export type Row = Bought | Sold

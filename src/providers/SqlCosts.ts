@@ -48,18 +48,14 @@ const counts = ["calls", "rows_bought", "failed", "unknown_calls"]
 
 const table: Table<Cost> = {
   name: "costs",
+  texts: ["provider"],
+  numbers: ["day", "cost", ...counts],
   key: ["provider", "day"],
-  columns: {
-    provider: ["TEXT", ({ provider }) => provider],
-    day: ["BIGINT", ({ day }) => day],
-    calls: ["BIGINT", ({ calls }) => calls],
-    rows_bought: ["BIGINT", ({ rows }) => rows],
-    cost: ["BIGINT", ({ cost }) => cost],
-    failed: ["BIGINT", ({ failed }) => failed],
-    unknown_calls: ["BIGINT", ({ unanswered }) => unanswered],
-  },
-  changes: {
-    ...Object.fromEntries(counts.map((name) => [name, `costs.${name} + excluded.${name}`])),
-    cost: "COALESCE(costs.cost + excluded.cost, costs.cost, excluded.cost)",
-  },
+  sums: counts,
+  changes: { cost: "COALESCE(costs.cost + excluded.cost, costs.cost, excluded.cost)" },
+  rowOf: ({ rows, unanswered, ...cost }) => ({
+    ...cost,
+    rowsBought: rows,
+    unknownCalls: unanswered,
+  }),
 }

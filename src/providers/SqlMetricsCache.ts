@@ -145,17 +145,9 @@ const fromRow = (row: typeof Row.Type, page: string): Figures => {
 const figuresTable: BulkRows.Table<Figures> = {
   name: "figures",
   key: ["provider", "page"],
-  columns: {
-    provider: ["TEXT", ({ provider }) => provider],
-    page: ["TEXT", ({ page }) => pageKey(page)],
-    domain_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.domainAuthority],
-    page_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.pageAuthority],
-    spam_score: ["DOUBLE PRECISION", ({ metrics }) => metrics.spamScore ?? null],
-    fetched_at: ["BIGINT", ({ fetchedAt }) => fetchedAt],
-    vendor_index: ["TEXT", ({ index }) => index ?? null],
-    of_domain: ["TEXT", ({ of }) => of ?? null],
-    since: ["BIGINT", () => null],
-  },
+  texts: ["provider", "page", "vendor_index", "of_domain"],
+  numbers: ["fetched_at", "since"],
+  doubles: ["domain_authority", "page_authority", "spam_score"],
   changes: {
     // Null when the figures changed: the trigger `figures_changed` looks at it.
     since: `CASE
@@ -165,6 +157,14 @@ const figuresTable: BulkRows.Table<Figures> = {
         AND figures.vendor_index IS NOT DISTINCT FROM excluded.vendor_index
       THEN COALESCE(figures.since, figures.fetched_at) END`,
   },
+  rowOf: ({ fetchedAt, index, metrics, of, page, provider }) => ({
+    ...metrics,
+    provider,
+    page: pageKey(page),
+    vendorIndex: index,
+    ofDomain: of,
+    fetchedAt,
+  }),
 }
 
 const ObservationRow = Schema.Struct({

@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
 import type { AuditLog } from "../AuditLog.ts"
-import type { CreditLedger } from "../CreditLedger.ts"
+import type { CreditLedger } from "../ledger/CreditLedger.ts"
 import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../providers/MetricsCache.ts"
 import type { Costs } from "../providers/Costs.ts"
@@ -23,10 +23,10 @@ import { StoreFailure } from "../StoreFailure.ts"
 /** All stores of the service. */
 export type Stores = Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache
 
-// The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
-// disk can still settle its hold. The holds of a dead process are usually released earlier.
+// The longest lifetime of a hold: the request timeout and 15 seconds, so that a request on a slow
+// disk can still settle its hold.
 const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
-  Duration.sum(requestTimeout, "30 seconds")
+  Duration.sum(requestTimeout, "15 seconds")
 
 /**
  * Makes a layer that loads its module when it is built.
@@ -39,7 +39,7 @@ export const imported = <A, E, R>(
   Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
 
 const creditLedger = Effect.map(
-  Effect.all([Settings.Settings, Effect.promise(() => import("../sql/CreditLedger.ts"))]),
+  Effect.all([Settings.Settings, Effect.promise(() => import("../ledger/SqlCreditLedger.ts"))]),
   ([settings, { layer }]) => layer({ lease: lease(settings) }),
 ).pipe(Layer.unwrapEffect)
 
@@ -48,6 +48,7 @@ const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
 const auditLog = imported(() => import("../sql/AuditLog.ts"))
 const costs = imported(() => import("../providers/SqlCosts.ts"))
 const health = imported(() => import("../sql/Health.ts"))
+const watchedHealth = imported(async () => ({ layer: (await import("../sql/Health.ts")).watching }))
 const metricsCache = imported(() => import("../providers/SqlMetricsCache.ts"))
 
 /**
@@ -143,12 +144,6 @@ const database = Layer.tap(
   ),
 )
 
-/** The database, and the heartbeat of a process that serves requests. */
-const beating = Layer.provideMerge(
-  imported(() => import("../sql/Heartbeat.ts")),
-  database,
-)
-
 /**
  * Each store of a service in the database that the settings name, which is created when it does not
  * exist. The stores of one service share its connections.
@@ -158,8 +153,8 @@ export const inDatabase = {
   apiKeys: Layer.provide(apiKeys, database),
   auditLog: Layer.provide(auditLog, database),
   costs: Layer.provide(costs, database),
-  creditLedger: Layer.provide(creditLedger, beating),
-  health: Layer.provide(health, beating),
+  creditLedger: Layer.provide(creditLedger, database),
+  health: Layer.provide(watchedHealth, database),
   metricsCache: Layer.provide(metricsCache, database),
 }
 

@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { CreditLedger } from "../CreditLedger.ts"
+import type { CreditLedger } from "../ledger/CreditLedger.ts"
 import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
-import { StoreTimeout } from "../StoreTimeout.ts"
+import { StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 type Ledger = CreditLedger["Type"]
 

@@ -1,11 +1,11 @@
 /**
- * Every second, releases expired holds and the holds of dead processes. Also deletes the
- * idempotency keys of these holds, and expired idempotency keys.
+ * Every second, releases the holds whose lease has ended, such as those of a process that was
+ * killed, and deletes expired idempotency keys.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 
 export const layer = Layer.scopedDiscard(
   Effect.flatMap(CreditLedger, ({ expire }) => {

@@ -10,7 +10,7 @@ import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "..
 import { makeRecorded } from "./AuditLog.ts"
 import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
-import { openBalance } from "./ledgerWrites.ts"
+import { openBalance } from "../ledger/SqlLedger.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 import { hasName, isKey, pageOf } from "./search.ts"
 

@@ -18,11 +18,11 @@ import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey, type KeySearch } from "../ApiKeys.ts"
 import { keyDetail } from "../AuditLog.ts"
-import type { Detail } from "../ledger/AuditLine.ts"
+import type { Detail } from "../AuditLine.ts"
 import type { BudgetId } from "../ledger/Budget.ts"
 import { makeNameOf } from "./Accounts.ts"
 import { makeRecorded } from "./AuditLog.ts"
-import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
+import * as SqlBudgets from "../ledger/SqlBudgets.ts"
 import { isAmong } from "./bulkRows.ts"
 import * as Scope from "../Scope.ts"
 import * as Failure from "./Failure.ts"
@@ -80,7 +80,7 @@ type Changes = Pick<ApiKeys["Type"], "issue" | "rotate" | "update" | "revoke">
 const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
   const { insert, owner, put, setBudget, share } = queries
   const usable = makeUsable(queries)
-  const budgets = makeBudgetWrites(sql)
+  const budgets = SqlBudgets.makeWrites(sql)
   const recorded = makeRecordedOfKey(sql)
 
   return {
@@ -92,7 +92,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
         yield* insert(issued)
         if (options.budget === undefined) return
         yield* budgets.lock(options.account)
-        yield* setBudget([record], yield* budgets.put(record, options.budget, now, nothing))
+        yield* setBudget([record], yield* budgets.put(record, options.budget, now))
       })
       yield* recorded("key.create", record, keyDetail.created(record), change)
       return issued
@@ -126,11 +126,10 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
     update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
       const key = yield* usable(id)
       const { accountId } = key
-      const scanned = budget == null ? nothing : yield* budgets.scan(key)
       return yield* Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
         // A rotation meanwhile would add a key that shares the budget, and get no line for it.
         if (budget !== undefined) yield* budgets.lock(accountId)
+        const now = yield* Clock.currentTimeMillis
         const sharing = budget === undefined ? [key] : yield* budgets.keysOf(id)
         const write: Effect.Effect<void, SqlError | ParseError> = Effect.gen(function* () {
           if (budget === null) {
@@ -138,7 +137,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
             yield* setBudget(sharing, null)
             yield* budgets.remove(accountId, former)
           } else if (budget !== undefined) {
-            yield* setBudget([key], yield* budgets.put(key, budget, now, scanned))
+            yield* setBudget([key], yield* budgets.put(key, budget, now))
           }
           yield* put(id, change)
         })

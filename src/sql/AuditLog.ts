@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { type Act, Actor, AuditLog, CurrentRequest } from "../AuditLog.ts"
-import { AuditLine, cut, Detail } from "../ledger/AuditLine.ts"
+import { type Act, Actor, AuditLog, CurrentAct } from "../AuditLog.ts"
+import { AuditLine, cut, Detail } from "../AuditLine.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
@@ -65,7 +65,7 @@ const makeAppend = (sql: SqlClient.SqlClient) => {
       hash: "",
     }
     yield* sql`INSERT INTO audit_log ${sql.insert(line)}`
-    const request = yield* CurrentRequest
+    const request = yield* CurrentAct
     if (request === undefined) return
     const { fingerprint, key: requestKey } = request
     // A second act under the key fails here, so that its change is rolled back.

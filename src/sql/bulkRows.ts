@@ -1,6 +1,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import { snakeToCamel } from "effect/String"
 import { execute } from "./prepared.ts"
 
 /**
@@ -42,83 +43,49 @@ export const isAmongNumbers = (sql: SqlClient.SqlClient, numbers: ReadonlyArray<
   })
 }
 
-type Type = "TEXT" | "BIGINT" | "DOUBLE PRECISION"
-
-/**
- * A table, and how each column's cell is made of a record. When there is a `key`, a row with the
- * same key is replaced: columns in `changes` get these SQL values, and the others their new cells.
- */
-export interface Table<A> {
+/** A table, and the columns of its rows: a record has them under their names in camelCase. */
+export interface Table<A extends object> {
   readonly name: string
-  readonly columns: Readonly<Record<string, readonly [Type, (record: A) => string | number | null]>>
+  readonly texts: ReadonlyArray<string>
+  readonly numbers: ReadonlyArray<string>
+  readonly doubles?: ReadonlyArray<string>
+  /** A row with the same key is replaced, except for `sums` and `changes`. */
   readonly key?: ReadonlyArray<string>
+  /** The numbers that are added to those of the row. */
+  readonly sums?: ReadonlyArray<string>
+  /** The SQL of other values of a row that is replaced. */
   readonly changes?: Readonly<Record<string, string>>
-}
-
-/** The parts of an INSERT into the table. `rowOf` makes the row of a record. */
-export const insertionOf = <A>({ changes = {}, columns, key, name }: Table<A>) => {
-  const names = Object.keys(columns)
-  const cells = Object.values(columns).map(([, cell]) => cell)
-  const changed = names.filter((each) => key?.includes(each) === false)
-  return {
-    into: `INSERT INTO ${name} (${names.join(", ")})`,
-    onConflict: key
-      ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changed.map((each) => `${each} = ${changes[each] ?? `excluded.${each}`}`).join(", ")}`
-      : "",
-    rowOf: (record: A) => cells.map((cell) => cell(record)),
-  }
+  /** Default: the record itself. */
+  readonly rowOf?: (record: A) => object
 }
 
 /**
- * Returns a function that inserts records as rows. PostgreSQL gets all rows as one JSON parameter,
- * so that any number of rows needs only one round trip. SQLite has no round trips, and inserts rows
- * twice as fast with one parameter per cell.
+ * Returns a function that inserts records as rows. All rows are one JSON parameter, so that one
+ * prepared statement, in one round trip, serves any number of rows.
  */
-export const inserter = <A>(
+export const inserter = <A extends object>(
   sql: SqlClient.SqlClient,
-  table: Table<A>,
+  { changes = {}, doubles = [], key, name, numbers, rowOf, sums = [], texts }: Table<A>,
 ): ((records: ReadonlyArray<A>) => Effect.Effect<unknown, SqlError>) => {
-  const { into, onConflict, rowOf } = insertionOf(table)
-  const types = Object.values(table.columns).map(([type]) => type)
-  return sql.onDialectOrElse({
-    sqlite: () => {
-      const row = `(${types.map(() => "?").join(", ")})`
-      const texts = new Map(
-        sizes.map((size) => [
-          size,
-          `${into} VALUES ${Array<string>(size).fill(row).join(", ")} ${onConflict}`,
-        ]),
-      )
-      return (records: ReadonlyArray<A>) =>
-        chunked(records).reduce(
-          (before: Effect.Effect<unknown, SqlError>, chunk) =>
-            Effect.zipRight(
-              before,
-              execute(sql, texts.get(chunk.length) ?? "", chunk.flatMap(rowOf)),
-            ),
-          Effect.void,
-        )
-    },
-    orElse: () => {
-      const cells = types.map((type, i) => `CAST(value->>${i} AS ${type})`).join(", ")
-      const text = `${into} SELECT ${cells} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
-      return (records: ReadonlyArray<A>) =>
-        records.length === 0
-          ? Effect.void
-          : execute(sql, text, [JSON.stringify(records.map(rowOf))])
-    },
+  const columns = [...texts, ...numbers, ...doubles]
+  const cells = columns.map((column, i) => {
+    const type =
+      i < texts.length ? "TEXT" : doubles.includes(column) ? "DOUBLE PRECISION" : "BIGINT"
+    return `CAST(value->>'${snakeToCamel(column)}' AS ${type})`
   })
-}
-
-// SQLite has one INSERT statement for each of these numbers of rows: 1 to 64 rows need at most two.
-// If every number had a statement, most would be used too rarely to stay prepared.
-const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
-
-const chunked = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
-  const chunks: Array<ReadonlyArray<A>> = []
-  let taken = 0
-  for (const size of sizes) {
-    for (; rows.length - taken >= size; taken += size) chunks.push(rows.slice(taken, taken + size))
-  }
-  return chunks
+  const replaced = columns
+    .filter((column) => key?.includes(column) === false)
+    .map((column) => {
+      const value = sums.includes(column) ? `${name}.${column} + excluded.${column}` : undefined
+      return `${column} = ${changes[column] ?? value ?? `excluded.${column}`}`
+    })
+  // SQLite needs the WHERE to tell ON CONFLICT from the ON of a join.
+  const [text] = sql`
+    INSERT INTO ${sql.literal(`${name} (${columns.join(", ")}) SELECT ${cells.join(", ")}`)}
+    FROM ${rowsOf(sql, [])} WHERE TRUE
+    ${sql.literal(key ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${replaced.join(", ")}` : "")}`.compile()
+  return (records) =>
+    records.length === 0
+      ? Effect.void
+      : execute(sql, text, [JSON.stringify(rowOf === undefined ? records : records.map(rowOf))])
 }

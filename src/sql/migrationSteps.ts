@@ -17,6 +17,11 @@ const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
   return sql.unsafe(`ALTER TABLE ${table} ADD COLUMN ${ifNotExists} ${column}`)
 }
 
+const dropColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
+  const ifExists = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "IF EXISTS" })
+  return sql.unsafe(`ALTER TABLE ${table} DROP COLUMN ${ifExists} ${column}`)
+}
+
 /** The tables as 1.1.0 left them, whose databases skip this step. */
 const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -79,8 +84,6 @@ const tables = Effect.gen(function* () {
       budgets BIGINT NOT NULL DEFAULT 0,
       CHECK (charged >= 0 AND held >= 0 AND charged + held <= granted)
     ) ${clustered}`
-  // `owner` is the process that opened the hold. Null when no Heartbeat watches the process; the
-  // hold then ends with its lease.
   yield* sql`
     CREATE TABLE IF NOT EXISTS holds (
       request_id TEXT NOT NULL PRIMARY KEY,
@@ -309,25 +312,22 @@ const replaced = (sql: SqlClient.SqlClient) =>
 
 const costs = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* sql.onDialectOrElse({
-    sqlite: () =>
-      Effect.all([
-        sql`ALTER TABLE purchase_days RENAME TO costs`,
-        sql`ALTER TABLE costs DROP COLUMN targets`,
-        sql`ALTER TABLE costs DROP COLUMN unknown_targets`,
-      ]),
-    orElse: () =>
-      Effect.all([
-        sql`ALTER TABLE IF EXISTS purchase_days RENAME TO costs`,
-        sql`ALTER TABLE costs DROP COLUMN IF EXISTS targets`,
-        sql`ALTER TABLE costs DROP COLUMN IF EXISTS unknown_targets`,
-      ]),
-  })
+  const ifExists = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "IF EXISTS" })
+  yield* sql.unsafe(`ALTER TABLE ${ifExists} purchase_days RENAME TO costs`)
+  yield* dropColumn(sql, "costs", "targets")
+  yield* dropColumn(sql, "costs", "unknown_targets")
+  yield* dropColumn(sql, "holds", "owner")
+  // The service writes the time into the only row, to know whether it can write.
+  yield* sql`
+    CREATE TABLE IF NOT EXISTS write_check (
+      id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+      at BIGINT NOT NULL
+    )`
   yield* addColumn(sql, "costs", "failed BIGINT NOT NULL DEFAULT 0")
   // The idempotency keys of the administration expire like those of batches.
   yield* addColumn(sql, "act_requests", "expires_at BIGINT NOT NULL DEFAULT 0")
   yield* sql`CREATE INDEX IF NOT EXISTS act_requests_by_expiry ON act_requests (expires_at)`
-  for (const table of ["purchases", "vendor_readings", "vendors", "claims"]) {
+  for (const table of ["purchases", "vendor_readings", "vendors", "claims", "processes"]) {
     yield* sql`DROP TABLE IF EXISTS ${sql.literal(table)}`
   }
   yield* sql`UPDATE act_requests SET expires_at = ${(yield* Clock.currentTimeMillis) + retentionMs}`

@@ -41,8 +41,8 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** Returns true to end the retries before `limit` has passed. The first retry is always made. */
-  readonly isOver?: () => boolean
+  /** True to end the retries before `limit` has passed. The first retry is always made. */
+  readonly isOver?: Effect.Effect<boolean>
 }
 
 /**
@@ -69,13 +69,14 @@ const retryWithin =
     Effect.catchIf(effect, Failure.isDisconnection, () =>
       Effect.flatMap(limits, ({ isOver = never, limit }) =>
         Effect.retry(effect, {
-          while: (error) => Failure.isDisconnection(error) && !isOver(),
+          while: (error) =>
+            Failure.isDisconnection(error) ? Effect.negate(isOver) : Effect.succeed(false),
           schedule: Schedule.upTo(reconnection, limit),
         }),
       ),
     )
 
-const never = () => false
+const never = Effect.succeed(false)
 
 const reconnection = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("500 millis")),

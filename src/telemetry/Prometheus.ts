@@ -7,7 +7,7 @@ import * as MetricState from "effect/MetricState"
 import type * as MetricPair from "effect/MetricPair"
 import * as MetricKeyType from "effect/MetricKeyType"
 import * as Option from "effect/Option"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../providers/MetricsProvider.ts"
 

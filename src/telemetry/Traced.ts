@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 
 export const authorityCheck: Layer.Layer<AuthorityCheck, never, AuthorityCheck> = Layer.effect(
   AuthorityCheck,

@@ -12,7 +12,7 @@ import { ApiKeys, InvalidApiKey } from "../../src/ApiKeys.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import { Deadline } from "../../src/Deadline.ts"
 import * as memory from "../support/memory.ts"
-import { StoreTimeout } from "../../src/StoreTimeout.ts"
+import { StoreTimeout } from "../../src/ledger/StoreTimeout.ts"
 import { settable } from "../support/SettableClock.ts"
 
 /**

@@ -360,20 +360,18 @@ describe("the verbs with --json", () => {
       }),
   )
 
-  it.scopedLive("credits verify and doctor name an unreadable hold and stored answer", () =>
+  it.scopedLive("credits verify and doctor name an unreadable hold", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       const { account } = yield* document(cwd, "account", "create", "acme", "--credits", "5")
       const database = new DatabaseSync(join(cwd, "authority.db"))
       database.exec(`
-        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL, NULL, NULL);
-        INSERT INTO receipts VALUES ('${account.id}', 'k1', '', 'r2', '{"outcomes":[]}', 0)`)
+        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL, NULL, NULL)`)
       database.close()
-      const named = [/request r1 cannot be read \(amount: /, /key "k1" cannot be read/]
       for (const args of [["credits", "verify"], ["doctor"]]) {
         const { code, stdout } = yield* verb(cwd, args)
         assert.strictEqual(code, 1)
-        for (const problem of named) assert.match(stdout, problem)
+        assert.match(stdout, /request r1 cannot be read \(amount: /)
       }
     }),
   )

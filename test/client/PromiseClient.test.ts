@@ -420,7 +420,7 @@ describe("the promise client when the service fails", () => {
       assert.lengthOf(new Set(header("idempotency-key")), 1)
       const silent = scripted([])
       assert.instanceOf(await ended(silent.client.check(["a"])), TimedOut)
-      assert.lengthOf(silent.requests, 2)
+      assert.lengthOf(silent.requests, 3)
     }),
   )
 

@@ -26,7 +26,7 @@ const Ready = Schema.parseJson(
   }),
 )
 
-/** The status of `/health/ready`, and its part `writes`, once the first heartbeat is over. */
+/** The status of `/health/ready`, and its part `writes`, once the first write is over. */
 const readiness = (url: string) =>
   Effect.gen(function* () {
     const { status, text } = yield* request(url, { path: "/health/ready" })
@@ -170,7 +170,7 @@ describe("a PostgreSQL role without write permission", () => {
         yield* sql.unsafe(`GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`)
         yield* eventually("the service is ready", isReady(url))
         assert.deepInclude(yield* diagnosis(cwd, settings), { state: "ok" })
-        yield* sql.unsafe(`REVOKE INSERT, UPDATE ON processes FROM ${role}`)
+        yield* sql.unsafe(`REVOKE INSERT, UPDATE ON write_check FROM ${role}`)
         assert.match(
           yield* becomesUnready(url),
           /^no commit in the last 10 seconds: the database role/,

@@ -3,6 +3,7 @@
  * agree with a simple model after each step.
  */
 import { assert, layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -12,7 +13,6 @@ import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../../src/Account.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
 import { retentionMs } from "../../src/ledger/IdempotencyKey.ts"
@@ -30,11 +30,14 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
-import { lastingStores, lease, type Ports } from "../support/Stores.ts"
+import { elapse, lastingStores, lease, type Ports } from "../support/Stores.ts"
 import { runs } from "../support/properties.ts"
 
 /** The layer that each process of a store builds. */
-class Store extends Context.Tag("test/Store")<Store, Layer.Layer<Ports, unknown>>() {}
+class Store extends Context.Tag("test/Store")<
+  Store,
+  Layer.Layer<Ports | SqlClient.SqlClient, unknown>
+>() {}
 
 /** `of` selects one of the requests so far; `share` is the charged part of its hold. */
 const [of, share] = [fc.nat(1000), fc.constantFrom(0, 0.5, 1)]
@@ -267,7 +270,7 @@ const run = (model: Model, account: AccountId, step: Exclude<Step, { kind: "cras
     case "sweep":
       return sweep(model)
     case "wait":
-      return TestClock.adjust(step.duration)
+      return elapse(step.duration)
   }
 }
 
@@ -294,7 +297,7 @@ const atTheEnd = (model: Model, account: AccountId) =>
       if (!isKept({ requestId, fingerprint, expiresAt, body }, now)) continue
       assert.strictEqual(yield* outcome(open(collected)), body ?? "IdempotencyKeyInUse")
     }
-    yield* TestClock.adjust(lease)
+    yield* elapse(lease)
     yield* sweep(model)
     assert.strictEqual((yield* figures(account)).held, 0)
     assert.deepStrictEqual(yield* problemsOf(account), [])
@@ -315,12 +318,12 @@ for (const [name, store] of lastingStores) {
       ({ steps }) =>
         Effect.gen(function* () {
           let process = yield* newProcess
-          const inProcess = <A, E>(effect: Effect.Effect<A, E, Ports>) =>
+          const inProcess = <A, E>(effect: Effect.Effect<A, E, Ports | SqlClient.SqlClient>) =>
             Effect.suspend(() => Effect.provide(effect, process.context))
           const crash = Effect.suspend(() => Scope.close(process.scope, Exit.void))
 
           // Expire the holds that earlier runs left open.
-          yield* inProcess(Effect.zipRight(TestClock.adjust(lease), expire))
+          yield* inProcess(Effect.zipRight(elapse(lease), expire))
           const { id } = yield* inProcess(newAccount)
           const model = new Model()
           model.steadySince = yield* Clock.currentTimeMillis

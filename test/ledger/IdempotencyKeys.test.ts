@@ -9,7 +9,7 @@ import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../../src/Account.ts"
-import { AuditLog, CurrentRequest } from "../../src/AuditLog.ts"
+import { AuditLog, CurrentAct } from "../../src/AuditLog.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
@@ -27,7 +27,7 @@ import {
   settle,
 } from "../../scripts/support/ledger.ts"
 import { settable } from "../support/SettableClock.ts"
-import { lease, stores } from "../support/Stores.ts"
+import { elapse, lease, stores } from "../support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
@@ -75,7 +75,7 @@ for (const [name, store] of stores) {
         const { append, doneUnder } = yield* AuditLog
         const act = { action: "account.create", subject: "acme", detail: {} }
         yield* expire
-        yield* Effect.provideService(append(act), CurrentRequest, { key: "k", fingerprint: "f" })
+        yield* Effect.provideService(append(act), CurrentAct, { key: "k", fingerprint: "f" })
         yield* TestClock.adjust(Duration.millis(retentionMs - 1))
         yield* expire
         assert.lengthOf(yield* doneUnder("k"), 1)
@@ -125,13 +125,13 @@ for (const [name, store] of stores) {
         yield* sql`UPDATE receipts SET expires_at = expires_at + ${retentionMs + 3_600_000}
           WHERE account_id = ${account} AND receipts.key = 'new'`
         yield* expire
-        yield* TestClock.adjust(day)
+        yield* elapse(day)
         yield* expire
         assert.strictEqual((yield* rows).length, 2)
         yield* TestClock.adjust("1 hour")
         yield* expire
         assert.deepStrictEqual(yield* rows, [{ key: "new" }])
-        yield* TestClock.adjust(day)
+        yield* elapse(day)
         yield* expire
         assert.deepStrictEqual(yield* rows, [])
       }),
@@ -149,10 +149,10 @@ for (const [name, store] of stores) {
         yield* opened(request(account, { key: "in flight" }))
         assert.strictEqual((yield* rows).length, 2501)
         yield* expire
-        yield* TestClock.adjust(lease)
+        yield* elapse(lease)
         yield* expire
         assert.strictEqual((yield* rows).length, 2500)
-        yield* TestClock.adjust(day)
+        yield* elapse(day)
         yield* Effect.all([expire, expire], atOnce)
         yield* expire
         assert.deepStrictEqual(yield* rows, [])
@@ -170,7 +170,7 @@ for (const [name, store] of stores) {
           // The release of the hold fails, because the balance holds nothing.
           yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
           yield* expire
-          yield* TestClock.adjust(day)
+          yield* elapse(day)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(expire)))
           assert.deepStrictEqual(yield* rows, [])
         }),

@@ -49,6 +49,9 @@ const events = [
   "outage: the store stops answering",
 ] as const
 
+/** How far a clock jumps at most, in milliseconds. A lease may end so much later. */
+export const maxJumpMs = 20_000
+
 type Fault = keyof typeof chances
 export type Event = (typeof events)[number]
 type Conflict = `store: conflict at ${string}`
@@ -149,6 +152,11 @@ export class Faults {
     if (!this.hasLateReads || this.isOver || !this.lateReads.chance(lateReadChance)) return 0
     this.happens("store: late answer to a read", process)
     return this.lateReads.between(1, lateReadMs)
+  }
+
+  /** How much later than its length a lease may end, because a clock jumped. */
+  get lateLeaseMs(): number {
+    return this.events.some(({ event }) => event.startsWith("clock jumps")) ? maxJumpMs : 0
   }
 
   /** Records a fault. */

@@ -126,10 +126,10 @@ export const injectFaults = (options: Options) =>
     const isRefused = (text: string, params: ReadonlyArray<unknown>) => {
       const [, table] = insertOfBooks.exec(text) ?? []
       if (table === undefined) return false
-      const ids = params.filter((param) => typeof param === "string" && isRequestId.test(param))
+      const ids = String(params[0]).match(requestIds) ?? []
       if (ids.some((id) => refused.has(`${table} ${id}`))) return true
       const [id] = ids
-      if (typeof id !== "string" || !faults.strikes("store: refused data", name)) return false
+      if (id === undefined || !faults.strikes("store: refused data", name)) return false
       refused.add(`${table} ${id}`)
       faults.refused.add(id)
       return true
@@ -144,7 +144,7 @@ export const injectFaults = (options: Options) =>
       // No other fault outside of a transaction: a statement there only reads.
       if (!isOpen) return late(run)
       if (faults.conflict("a statement", name)) return conflict
-      if (text.startsWith("INSERT INTO entries")) hasCharged = true
+      if (/^\s*INSERT INTO entries/.test(text)) hasCharged = true
       if (isRefused(text, params)) return dataRefused
       if (faults.strikes("store: disk full at a statement", name)) return troubled(full)
       return faults.strikes("store: slow statement", name)
@@ -202,9 +202,10 @@ export const injectFaults = (options: Options) =>
   })
 
 /** The statements that write a request's rows, with the name of the table. */
-const insertOfBooks = /^INSERT INTO (entries|holds|receipts) /
+const insertOfBooks = /^\s*INSERT INTO (entries|holds|receipts) /
 
-const isRequestId = /^[ABC]-\d+$/
+/** In the rows, which are one JSON parameter. */
+const requestIds = /(?<=")[ABC]-\d+(?=")/g
 
 const failure = (code: string, message: string) =>
   Effect.fail(new SqlError({ cause: Object.assign(new Error(message), { code }), message }))

@@ -25,7 +25,7 @@ import {
   internalErrorMessage,
   Unauthorized,
 } from "../../src/contract/Envelope.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import * as errorAnswer from "../../src/http/errorAnswer.ts"
@@ -35,9 +35,7 @@ import { Exchange } from "../../src/providers/Exchange.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
-import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
-import { NextTurn } from "../../src/sql/GroupCommit.ts"
-import * as Heartbeat from "../../src/sql/Heartbeat.ts"
+import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
 import type { Bills } from "./Bills.ts"
 import type { Faults } from "./Faults.ts"
@@ -53,7 +51,7 @@ export const price = 2
 /** How long a request may take. */
 export const timeoutMs = 3000
 
-/** The lease of a hold. It is longer than it takes to find that a process is dead. */
+/** The lease of a hold. */
 export const leaseMs = 15_000
 
 /** How long a replica takes to start again after a crash. */
@@ -240,7 +238,6 @@ export class Replica {
       return yield* never
     }).pipe(
       Effect.scoped,
-      Effect.provideService(NextTurn, { run: process.nextTurn }),
       Effect.provideService(ReconnectLimit, { limit: Duration.millis(timeoutMs + 10_000) }),
       Effect.provideService(Exchange, vendors.exchange),
       Effect.withTracerEnabled(false),
@@ -281,10 +278,9 @@ const service = (vendors: Vendor.Vendors) =>
       Layer.mergeAll(
         SqlAccounts.layer,
         SqlApiKeys.layer,
-        SqlCreditLedger.layer({ lease: leaseMs, answersAreLost: true }),
+        SqlCreditLedger.layer({ lease: leaseMs }),
       ),
     ),
-    Layer.provideMerge(Heartbeat.layer),
     Layer.provideMerge(vendors.layer),
   )
 

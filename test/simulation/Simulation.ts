@@ -11,10 +11,10 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { BatchResponse } from "../../src/contract/Api.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { type Circuit, MetricsProvider } from "../../src/providers/MetricsProvider.ts"
-import { type Event, Faults } from "./Faults.ts"
+import { type Event, Faults, maxJumpMs } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import { leaseMs, Replica } from "./Service.ts"
 import type { Outage } from "./FaultyStore.ts"
@@ -25,6 +25,7 @@ import { ceilingOf, knownMsOf } from "./Vendor.ts"
 import * as Workload from "./Workload.ts"
 import { Witness } from "./Witness.ts"
 import { Stuck, World } from "./World.ts"
+import { wrongSums } from "./wrongSums.ts"
 
 /**
  * How long after trouble a replica may buy what another one buys: the store rests after a failure,
@@ -123,7 +124,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
         )
       case "clock jumps forward":
       case "clock jumps back": {
-        const jumpMs = random.between(1000, 20_000)
+        const jumpMs = random.between(1000, maxJumpMs)
         return during(
           () => replica.setClock(event === "clock jumps forward" ? jumpMs : -jumpMs),
           () => replica.setClock(0),
@@ -155,7 +156,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
     // Long enough ago, trouble excuses no purchase in the calm.
     if (others.length > 0) yield* Effect.sleep(faults.troubleAt + excusedMs + 1 - world.now)
-    yield* calm({ world, witness, bills, replicas, template, problem })
+    yield* calm({ world, faults, witness, bills, file, replicas, template, problem })
   })
 
   let isOver = false
@@ -191,15 +192,18 @@ export const simulate = (template: Template, seed: number, options: Options = {}
 
 interface Calm {
   readonly world: World
+  readonly faults: Faults
   readonly witness: Witness
   readonly bills: Bills
+  /** The database file. */
+  readonly file: string
   readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
   readonly template: Template
   readonly problem: (text: string) => void
 }
 
 /** Checks, after the last fault, that everything works again and that the books add up. */
-const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
+const calm = ({ bills, faults, file, problem, replicas, template, witness, world }: Calm) =>
   Effect.gen(function* () {
     const { customers } = template
     const [ledger] = replicas
@@ -219,7 +223,8 @@ const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
       ),
     )
     const isReleased = Effect.map(held, (held) => held === 0)
-    yield* within(leaseMs + 10_000, until(isReleased), () => problem("a hold does not end"))
+    const longestMs = leaseMs + faults.lateLeaseMs + 10_000
+    yield* within(longestMs, until(isReleased), () => problem("a hold does not end"))
 
     // At its ceiling a vendor is not asked for some minutes, or until the month ends.
     const isUsable = ({ isExhausted, isPaused, openReason, provider }: Circuit) =>
@@ -278,6 +283,7 @@ const calm = ({ bills, problem, replicas, template, witness, world }: Calm) =>
     if ((yield* held) > 0) problem("credits are held after the last answer")
     const { problems } = yield* inLedger(({ verify }) => verify)
     problems.forEach(problem)
+    wrongSums(file).forEach(problem)
     for (const customer of customers) {
       const entries = yield* inLedger(({ statement }) =>
         Stream.runCollect(statement(customer.id, {})),

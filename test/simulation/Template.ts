@@ -9,11 +9,11 @@ import * as Redacted from "effect/Redacted"
 import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
 import type { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
-import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import * as Store from "./FaultyStore.ts"
 
 export interface Customer {

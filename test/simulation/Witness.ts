@@ -12,7 +12,15 @@ import type { Provenance } from "../../src/Provenance.ts"
 import type { RequestId } from "../../src/RequestId.ts"
 import { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
-import { type Answer, type Ask, price, type Replica, type Reply, timeoutMs } from "./Service.ts"
+import {
+  type Answer,
+  type Ask,
+  leaseMs,
+  price,
+  type Replica,
+  type Reply,
+  timeoutMs,
+} from "./Service.ts"
 import type { Customer } from "./Template.ts"
 import { boughtAt, periodMs, settingsOf, vendorNames } from "./Vendor.ts"
 import type { VendorWatch } from "./VendorWatch.ts"
@@ -38,11 +46,6 @@ const lateMs = 2000 + 800
 
 /** How long an idempotency key may be in use after the end of its request. */
 const keyGraceMs = 4000
-
-/**
- * The same limit after trouble. It includes the time to find a dead process and release its holds.
- */
-const keyGraceAfterTroubleMs = 12_000
 
 /** How much later than its purchase a figure may be saved in the cache. */
 const saveMs = 200
@@ -275,7 +278,8 @@ export class Witness {
 
   private mayBeInUse(attempt: Attempt): boolean {
     const { faults, world } = this
-    if (world.now <= faults.troubleAt + keyGraceAfterTroubleMs) return true
+    // The key of a process that was killed is in use until its lease ends.
+    if (world.now <= faults.troubleAt + leaseMs + faults.lateLeaseMs + keyGraceMs) return true
     return this.sameKey(attempt).some(({ endedAt, reply, startedAt }) => {
       // A request whose client hung up goes on until its deadline.
       const own = reply === undefined ? startedAt + timeoutMs : 0

@@ -208,9 +208,6 @@ export class Process {
     return Effect.runFork(placed, { scheduler: this.scheduler })
   }
 
-  /** Runs a function in the next turn of this process's event loop. */
-  readonly nextTurn = (run: Run): void => this.add({ run, fiber: run })
-
   /** Stops the process for a while. Its timers and tasks wait. */
   freeze(): void {
     this.isFrozen = true

@@ -6,19 +6,21 @@ import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as PgClient from "@effect/sql-pg/PgClient"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import { inject } from "vitest"
 import type { Accounts } from "../../src/Account.ts"
 import type { ApiKeys } from "../../src/ApiKeys.ts"
-import type { CreditLedger } from "../../src/CreditLedger.ts"
+import type { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import type { AuditLog } from "../../src/AuditLog.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlAuditLog from "../../src/sql/AuditLog.ts"
-import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import { retryAfterConflict } from "../../src/sql/retry.ts"
@@ -88,6 +90,26 @@ const temporaryPostgres = Layer.unwrapEffect(
   Effect.map(temporaryDatabase, (url) => postgresDatabase(url)),
 )
 
+/**
+ * Lets time pass for the stores. PostgreSQL's own clock judges leases there, so all leases end that
+ * much sooner.
+ */
+export const elapse = (time: Duration.DurationInput) =>
+  Effect.zipRight(
+    TestClock.adjust(time),
+    Effect.flatMap(SqlClient.SqlClient, (sql) => {
+      const ms = Duration.toMillis(time)
+      return sql.onDialectOrElse({
+        pg: () =>
+          Effect.zipRight(
+            sql`UPDATE holds SET expires_at = expires_at - ${ms}`,
+            sql`UPDATE receipts SET expires_at = expires_at - ${ms} WHERE body IS NULL`,
+          ),
+        orElse: () => Effect.void,
+      })
+    }),
+  )
+
 /** Runs the migrations on a database. */
 export const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   Layer.provideMerge(Migrations.layer, client)
@@ -121,7 +143,10 @@ export const stores: ReadonlyArray<
 
 /** Stores that survive their processes. Each build of the layer is another process. */
 export const lastingStores: ReadonlyArray<
-  readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
+  readonly [
+    name: string,
+    store: Effect.Effect<Layer.Layer<Ports | SqlClient.SqlClient, unknown>, unknown, Scope.Scope>,
+  ]
 > = ofRun([
   ["SQLite", Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db")))],
   ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],

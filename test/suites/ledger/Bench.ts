@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 import type { AccountId } from "../../../src/Account.ts"
-import type { CreditLedger } from "../../../src/CreditLedger.ts"
+import type { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { expire, figures, grant, problemsOf } from "../../../scripts/support/ledgerCalls.ts"
 
 /** What the tests need to know of the ledger that they examine. */

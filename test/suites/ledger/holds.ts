@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { CreditLedger } from "../../../src/CreditLedger.ts"
+import { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { creditsOf } from "../../../src/ledger/Credits.ts"
 import {
   atOnce,

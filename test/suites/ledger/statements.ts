@@ -1,7 +1,7 @@
 /** Tests of the statement. */
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
-import { CreditLedger } from "../../../src/CreditLedger.ts"
+import { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { elapse, expectSound, newAccount, type Test } from "./Bench.ts"
 import { grant, hold, settle, statement } from "../../../scripts/support/ledgerCalls.ts"
 

@@ -1,30 +1,26 @@
 /**
  * The port (interface) to the credits of all accounts. `open` holds credits for a request. `settle`
  * ends the hold: it charges at most the held credits, and gives the other held credits back to the
- * account. `charge` does both in one commit. When the process that opened a hold dies, the hold
- * ends at the end of its lease or earlier. A repeated request with the same idempotency key gets
- * the stored answer and is not charged again.
+ * account. `charge` does both in one commit. A hold that nobody ends is over with its lease. A
+ * repeated request with the same idempotency key gets the stored answer and is not charged again.
  *
- * `ledger/Books` has the rules of these methods. `open` and `charge` first look for an answer that
- * is stored under the idempotency key. `settle` and `charge` store the answer. `sql/CreditLedger`
- * makes a command of each call. `sql/LedgerCommit` applies the commands to `Books` and writes the
- * changes to the database. `sql/Heartbeat` detects dead processes. `server/sweeper` calls
- * `sql/HoldExpiry`, which ends the holds of dead processes.
+ * `Books` has the rules of these methods. `SqlCreditLedger` makes a change of each call, commits
+ * the changes of concurrent requests together, and ends the holds whose lease is over.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
-import type { AccountId } from "./Account.ts"
-import type { ApiKeyId } from "./ApiKey.ts"
-import type { Verification } from "./ledger/Audit.ts"
-import type { Funds } from "./ledger/Balance.ts"
-import type { Refusal } from "./ledger/Books.ts"
-import type { Spent } from "./ledger/Budget.ts"
-import type { Charge, CorrectionTooLarge, GrantTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
-import type { Credits } from "./ledger/Credits.ts"
-import type { StatementEntry } from "./ledger/LedgerEntry.ts"
-import type * as Usage from "./ledger/Usage.ts"
+import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
+import type { Verification } from "./Audit.ts"
+import type { Funds } from "./Balance.ts"
+import type { Refusal } from "./Books.ts"
+import type { Spent } from "./Budget.ts"
+import type { Charge, CorrectionTooLarge, GrantTooLarge, Hold, HoldExpired } from "./Hold.ts"
+import type { Credits } from "./Credits.ts"
+import type { StatementEntry } from "./LedgerEntry.ts"
+import type * as Usage from "./Usage.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Sums over all accounts, for monitoring. */
@@ -120,9 +116,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       keys: ReadonlyArray<ApiKeyId>,
     ) => Effect.Effect<ReadonlyMap<ApiKeyId, Spent>, StoreTimeout>
     /**
-     * Releases every hold whose lease has ended, whose process has died or whose release failed,
-     * and deletes the idempotency keys of these holds. Deletes expired stored answers. Returns the
-     * number of released holds.
+     * Releases every hold whose lease has ended, and deletes the idempotency keys of these holds.
+     * Deletes expired stored answers. Returns the number of released holds.
      */
     readonly expire: Effect.Effect<number>
     /**

@@ -1,0 +1,133 @@
+/**
+ * Group commit: the changes of concurrent requests share one transaction, and so one wait for the
+ * disk. One worker takes the changes that wait, commits them, and answers their callers. Changes
+ * that arrive during a commit share the next one; a lone change waits for nobody.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Chunk from "effect/Chunk"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import * as Ref from "effect/Ref"
+import type * as Scope from "effect/Scope"
+import type { StoreFailure } from "../StoreFailure.ts"
+
+/** The most changes of one commit. */
+const maxChanges = 512
+
+/**
+ * Why a caller stops waiting. A withdrawn change is never committed. An undecided change is in a
+ * commit that succeeds or fails later.
+ */
+export type GivenUp = "withdrawn" | "undecided"
+
+/** Answers the caller of a change. Runs after the commit. */
+export type Answer = Effect.Effect<unknown>
+
+interface Waiting<Change> {
+  readonly change: Change
+  readonly fail: (cause: Cause.Cause<never>) => Answer
+  readonly state: Ref.Ref<"waiting" | "taken" | "withdrawn">
+}
+
+export interface GroupCommit<Change> {
+  /**
+   * Commits a change, and returns what `answer` is given. Waits at most `limitMs` milliseconds.
+   * Dies when the commit fails. Is interrupted when the scope was closed.
+   */
+  readonly submit: <A, E>(
+    changeOf: (answer: (exit: Exit.Exit<A, E>) => Answer) => Change,
+    limitMs: number,
+  ) => Effect.Effect<A, E | GivenUp>
+}
+
+/**
+ * `commit` runs changes in one transaction and returns their answers. It fails and changes nothing
+ * when one of the changes is at fault, and dies when the store is. Closing the scope waits until
+ * all changes that wait are committed.
+ */
+export const make = <Change>(
+  commit: (
+    changes: Arr.NonEmptyReadonlyArray<Change>,
+  ) => Effect.Effect<ReadonlyArray<Answer>, StoreFailure>,
+): Effect.Effect<GroupCommit<Change>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    /** None ends the worker. */
+    const queue = yield* Queue.unbounded<Option.Option<Waiting<Change>>>()
+
+    // A batch that fails is committed in two halves, so that only the change at fault fails.
+    const commitAll = (batch: ReadonlyArray<Waiting<Change>>): Effect.Effect<void> =>
+      Arr.isNonEmptyReadonlyArray(batch)
+        ? Effect.matchCauseEffect(commit(Arr.map(batch, ({ change }) => change)), {
+            onSuccess: (answers) => Effect.all(answers, { discard: true }),
+            onFailure: (cause) =>
+              batch.length > 1 && Cause.isFailure(cause)
+                ? Effect.forEach(halvesOf(batch), commitAll, { discard: true })
+                : failAll(batch, Cause.flatMap(cause, Cause.die)),
+          })
+        : Effect.void
+
+    const turn = Effect.gen(function* () {
+      const first = yield* Queue.take(queue)
+      // The callers of the last commit submit again in this turn.
+      yield* Effect.yieldNow()
+      const batch = Chunk.prepend(yield* Queue.takeUpTo(queue, maxChanges - 1), first)
+      const waiting = Chunk.compact(batch)
+      yield* commitAll(yield* Effect.filter(waiting, take))
+      return waiting.length < batch.length
+    })
+    // A daemon: the scope ends the worker by its finalizer, after the last commit.
+    const worker = yield* Effect.forkDaemon(Effect.repeat(turn, { until: (isOver) => isOver }))
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function* () {
+        yield* Queue.offer(queue, Option.none())
+        yield* Fiber.await(worker)
+        const late = yield* Queue.takeAll(queue)
+        yield* Queue.shutdown(queue)
+        yield* failAll(Chunk.compact(late), Cause.interrupt(worker.id()))
+      }),
+    )
+
+    return {
+      submit: <A, E>(
+        changeOf: (answer: (exit: Exit.Exit<A, E>) => Answer) => Change,
+        limitMs: number,
+      ) =>
+        Effect.gen(function* () {
+          const exit = yield* Deferred.make<A, E>()
+          const state = yield* Ref.make<"waiting" | "taken" | "withdrawn">("waiting")
+          const change = changeOf((result) => Deferred.done(exit, result))
+          const fail = (cause: Cause.Cause<never>) => Deferred.failCause(exit, cause)
+          yield* Queue.offer(queue, Option.some({ change, fail, state }))
+          if (limitMs === Number.POSITIVE_INFINITY) return yield* Deferred.await(exit)
+          const waited = Effect.timeoutOption(Effect.interruptible(Deferred.await(exit)), limitMs)
+          return yield* Effect.flatMap(
+            waited,
+            Option.match({ onSome: Effect.succeed, onNone: () => withdraw(state) }),
+          )
+        }).pipe(Effect.uninterruptible),
+    }
+  })
+
+const halvesOf = <A>(batch: ReadonlyArray<A>) => Arr.splitAt(batch, Math.ceil(batch.length / 2))
+
+const failAll = <Change>(batch: Iterable<Waiting<Change>>, cause: Cause.Cause<never>) =>
+  Effect.forEach(batch, ({ fail }) => fail(cause), { discard: true })
+
+/** True unless the caller has withdrawn the change. */
+const take = <Change>({ state }: Waiting<Change>) =>
+  Ref.modify(state, (before) =>
+    before === "waiting" ? ([true, "taken"] as const) : ([false, before] as const),
+  )
+
+const withdraw = (state: Waiting<unknown>["state"]): Effect.Effect<never, GivenUp> =>
+  Effect.flatMap(
+    Ref.modify(state, (before) =>
+      before === "taken" ? (["undecided", before] as const) : (["withdrawn", "withdrawn"] as const),
+    ),
+    Effect.fail,
+  )

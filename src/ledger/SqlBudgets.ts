@@ -1,0 +1,162 @@
+/**
+ * The SQL of budgets and their use; the store of keys notes the budget of each key. Each change
+ * comes after a lock of the account's balance, as in every commit, so the next commit reads the new
+ * budget.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { v7 as uuid } from "uuid"
+import type { AccountId } from "../Account.ts"
+import { type ApiKey, ApiKeyId } from "../ApiKey.ts"
+import * as Budget from "./Budget.ts"
+import { Budgets, type UseIn } from "./Budgets.ts"
+import { Credits } from "./Credits.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
+import { execute } from "../sql/prepared.ts"
+import { inserter, isAmong, isAmongNumbers, type Table } from "../sql/bulkRows.ts"
+
+/** One row for each key and each of the periods that were used. */
+const Row = Schema.Struct({
+  apiKeyId: ApiKeyId,
+  id: Budget.BudgetId,
+  credits: Credits,
+  period: Budget.Period,
+  since: Schema.Int,
+  /** Null when none of the periods was used. */
+  start: Schema.NullOr(Schema.Int),
+  charged: Schema.NullOr(Credits),
+  held: Schema.NullOr(Credits),
+  holds: Schema.NullOr(Schema.Int),
+})
+const decode = TypeGuard.decoder(Schema.Array(Row))
+
+/**
+ * Returns a function that reads the budgets of keys, and their uses in the periods that contain the
+ * given times. A commit that has locked the balances of the keys' accounts needs no other lock:
+ * every change of a budget or its use locks the balance first.
+ */
+export const makeRead = (sql: SqlClient.SqlClient) => {
+  const [text] = sql`
+    SELECT k.id AS "apiKeyId", b.id AS id, b.credits AS credits, b.period AS period,
+      b.since AS since, u.start AS start, u.charged AS charged, u.held AS held, u.holds AS holds
+    FROM api_keys k JOIN budgets b ON b.id = k.budget_id
+    LEFT JOIN budget_uses u
+      ON u.budget_id = b.id AND (u.start = b.since OR u.start ${isAmongNumbers(sql, [])})
+    WHERE k.id ${isAmong(sql, [])}`.compile()
+  return (keys: ReadonlyArray<ApiKeyId>, times: ReadonlyArray<number>) => {
+    const starts = times.flatMap((time) =>
+      Budget.Period.literals.map((period) => Budget.startOf(period, time)),
+    )
+    const parameters = [starts, keys].map((some) => JSON.stringify([...new Set<unknown>(some)]))
+    return Effect.flatMap(execute(sql, text, parameters), (rows) =>
+      Either.mapBoth(decode(rows), { onLeft: ParseResult.parseError, onRight: budgetsOf }),
+    )
+  }
+}
+
+const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
+  new Budgets(
+    rows.map(({ apiKeyId, credits, id, period, since }) => [
+      apiKeyId,
+      { id, credits, period, since },
+    ]),
+    rows.flatMap(({ charged, held, holds, id, start }) =>
+      start === null || charged === null || held === null || holds === null
+        ? []
+        : { id, start, use: { charged, held, holds } },
+    ),
+  )
+
+const budgetUses: Table<UseIn> = {
+  name: "budget_uses",
+  texts: ["budget_id"],
+  numbers: ["start", "charged", "held", "holds"],
+  key: ["budget_id", "start"],
+  rowOf: ({ id, start, use }) => ({ ...use, budgetId: id, start }),
+}
+
+/** Inserts the uses of budgets, or replaces those of the same periods. */
+export const useInserter = (sql: SqlClient.SqlClient) => inserter(sql, budgetUses)
+
+export const makeWrites = (sql: SqlClient.SqlClient) => {
+  const current = SqlSchema.findAll({
+    Request: ApiKeyId,
+    Result: Schema.Struct({ id: Budget.BudgetId, period: Budget.Period }),
+    execute: (key) => sql`
+      SELECT id, period FROM budgets WHERE id = (SELECT budget_id FROM api_keys WHERE id = ${key})`,
+  })
+
+  /** The key, and the keys that share its budget. */
+  const sharing = (key: string) => sql`
+    SELECT id FROM api_keys WHERE id = ${key}
+    OR budget_id = (SELECT budget_id FROM api_keys WHERE id = ${key})`
+
+  const lastHolds = SqlSchema.findAll({
+    Request: ApiKeyId,
+    Result: Schema.Struct({ heldAt: Schema.NullOr(Schema.Int) }),
+    execute: (key) =>
+      sql`SELECT MAX(held_at) AS held_at FROM holds WHERE api_key_id IN (${sharing(key)})`,
+  })
+
+  const countBudgets = (account: AccountId) => sql`
+    UPDATE balances
+    SET budgets = (SELECT COUNT(*) FROM budgets WHERE account_id = ${account})
+    WHERE account_id = ${account}`
+
+  return {
+    /** Locks the balance of an account, and so the budgets of its keys. Every change comes after. */
+    lock: (account: AccountId) =>
+      sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`,
+
+    /** The budget of a key. */
+    current,
+
+    /** The key, and the keys that share its budget. */
+    keysOf: SqlSchema.findAll({
+      Request: ApiKeyId,
+      Result: Schema.Struct({ id: ApiKeyId }),
+      execute: (key) => sql`${sharing(key)} ORDER BY id`,
+    }),
+
+    /** Makes the budget of a key, or changes it. Returns its id. */
+    put: Effect.fnUntraced(function* (
+      { accountId, id: key }: Pick<ApiKey, "id" | "accountId">,
+      { credits, period }: Budget.Budget,
+      now: number,
+    ) {
+      const [former] = yield* current(key)
+      if (former?.period === period) {
+        yield* sql`UPDATE budgets SET credits = ${credits} WHERE id = ${former.id}`
+        return former.id
+      }
+      const id = former?.id ?? Budget.BudgetId.make(uuid())
+      const [last] = yield* lastHolds(key)
+      // After every open hold, also of a process whose clock is ahead: they count nowhere.
+      const since = Math.max(now, (last?.heldAt ?? 0) + 1)
+      yield* sql`DELETE FROM budget_uses WHERE budget_id = ${id}`
+      yield* sql`
+        INSERT INTO budgets (id, account_id, credits, period, since)
+        VALUES (${id}, ${accountId}, ${credits}, ${period}, ${since})
+        ON CONFLICT (id) DO UPDATE
+        SET credits = excluded.credits, period = excluded.period, since = excluded.since`
+      yield* countBudgets(accountId)
+      return id
+    }),
+
+    /** Removes budgets that no key has any more. */
+    remove: Effect.fnUntraced(function* (
+      account: AccountId,
+      budgets: ReadonlyArray<{ readonly id: Budget.BudgetId }>,
+    ) {
+      for (const { id } of budgets) {
+        yield* sql`DELETE FROM budget_uses WHERE budget_id = ${id}`
+        yield* sql`DELETE FROM budgets WHERE id = ${id}`
+      }
+      yield* countBudgets(account)
+    }),
+  }
+}

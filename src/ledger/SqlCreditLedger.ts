@@ -1,0 +1,386 @@
+/**
+ * The credit ledger in SQL. Each method that changes the ledger makes a `Change`. `GroupCommit`
+ * gathers the changes of concurrent requests, and `commit` makes them in one transaction: it locks
+ * the accounts and the idempotency keys, applies the changes to `Books`, and writes the `Books`.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as Option from "effect/Option"
+import type { ParseError } from "effect/ParseResult"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import type { AccountId } from "../Account.ts"
+import { Actor, CurrentAct } from "../AuditLog.ts"
+import { commitGraceMs, remainingMs } from "../Deadline.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import { makeNameOf } from "../sql/Accounts.ts"
+import { makeRecorded } from "../sql/AuditLog.ts"
+import * as Failure from "../sql/Failure.ts"
+import { pageSize, sweep } from "../sql/paging.ts"
+import {
+  makeRetryAfterDisconnection,
+  ReconnectLimit,
+  retryAfterDisconnection,
+} from "../sql/retry.ts"
+import * as SteadyClock from "../time/SteadyClock.ts"
+import * as Balance from "./Balance.ts"
+import { Books } from "./Books.ts"
+import { CreditLedger } from "./CreditLedger.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { Hold } from "./Hold.ts"
+import type { LedgerEntry } from "./LedgerEntry.ts"
+import * as SqlLedger from "./SqlLedger.ts"
+import * as SqlVerification from "./SqlVerification.ts"
+import { inTime, StoreTimeout } from "./StoreTimeout.ts"
+
+export interface Options {
+  /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
+  readonly lease: Duration.DurationInput
+}
+
+export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
+  Layer.scoped(CreditLedger, make(options))
+
+/** A change of one account's books. */
+interface Change<Result> {
+  readonly accountId: AccountId
+  /** The hold of the request. The commit reads its idempotency key and its API key's budget. */
+  readonly hold?: Hold
+  /** True when the commit reads whether the hold is open. */
+  readonly readsHold?: boolean
+  /** Who changes the books; absent for a client's request, which gets no line in the audit log. */
+  readonly by?: Context.Context<Actor | CurrentAct>
+  /** Pure, but for `books`. `now` is the time of the attempt, in epoch milliseconds. */
+  readonly apply: (books: Books, now: number) => Result
+}
+
+const make = (options: Options) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const statements = SqlLedger.make(sql)
+    const retried = yield* makeRetryAfterDisconnection
+    const { limit } = yield* ReconnectLimit
+    const isClosing = yield* Ref.make(false)
+    const commit = makeCommit(sql, statements, Duration.toMillis(options.lease))
+    const commits = yield* GroupCommit.make((changes: ReadonlyArray<Change<GroupCommit.Answer>>) =>
+      Effect.provideService(commit(changes), ReconnectLimit, {
+        limit,
+        isOver: Ref.get(isClosing),
+      }),
+    )
+    // A stop does not wait for a database that cannot be reached. This runs before the last commits.
+    yield* Effect.addFinalizer(() => Ref.set(isClosing, true))
+
+    const submit = <A, E>(change: Change<Either.Either<A, E>>, limitMs: number) =>
+      commits.submit<A, E>(
+        (answer) => ({
+          ...change,
+          apply: (books, now) => answer(exitOf(() => change.apply(books, now))),
+        }),
+        limitMs,
+      )
+
+    const submitInTime = <A, E>(change: Change<Either.Either<A, E>>) =>
+      Effect.flatMap(remainingMs, (ms) => submit(change, Math.max(0, ms + commitGraceMs))).pipe(
+        Effect.catchAllDefect((defect) =>
+          defect instanceof StoreFailure && defect.isUndecided === true
+            ? Effect.fail("undecided" as const)
+            : Effect.die(defect),
+        ),
+      )
+
+    const submitWithoutLimit = <A, E extends { readonly _tag: string }>(
+      change: Change<Either.Either<A, E>>,
+    ) => Effect.catchIf(submit(change, Number.POSITIVE_INFINITY), isGivenUp, Effect.die)
+
+    /** Makes a change that gets a line in the audit log. */
+    const act = <E extends { readonly _tag: string }>(
+      accountId: AccountId,
+      apply: (books: Books, now: number) => Either.Either<Balance.Balance, E>,
+    ) => Effect.flatMap(actorAndAct, (by) => submitWithoutLimit({ accountId, by, apply }))
+
+    /** Returns true if the hold was open. */
+    const end = (hold: Hold) =>
+      submitWithoutLimit({
+        ...ofRequest(hold),
+        readsHold: true,
+        apply: (books) => books.release(hold),
+      })
+
+    const release = (hold: Hold) => Effect.catchAllCause(end(hold), () => Effect.void)
+
+    const isSteady = SteadyClock.make()
+    const entriesOf = SqlLedger.entriesOf(sql)
+
+    return CreditLedger.of({
+      balance: (account) =>
+        statements
+          .balance(account)
+          .pipe(retried, Failure.orDie, Effect.map(Option.getOrElse(() => Balance.empty)), inTime),
+
+      open: (hold) =>
+        submitInTime({
+          ...ofRequest(hold),
+          readsHold: true,
+          apply: (books, now) => books.open(hold, now),
+        }).pipe(
+          // The hold may be committed now or later. The release is committed after it.
+          Effect.tapError((error) =>
+            error === "undecided" ? Effect.forkDaemon(release(hold)) : Effect.void,
+          ),
+          withTimeout(false),
+        ),
+
+      settle: (hold, charge, answer) =>
+        submitInTime({
+          ...ofRequest(hold),
+          readsHold: true,
+          apply: (books, now) => books.settle(hold, charge, answer, now),
+        }).pipe(withTimeout(charge.amount > 0)),
+
+      charge: (hold, charge, answer) =>
+        submitInTime({
+          ...ofRequest(hold),
+          apply: (books, now) => books.charge(hold, charge, answer, now),
+        }).pipe(withTimeout(charge.amount > 0)),
+
+      release,
+
+      grant: (accountId, amount, note) =>
+        act(accountId, (books, now) => books.grant(accountId, amount, note, now)),
+
+      correct: (accountId, amount, note) =>
+        act(accountId, (books, now) => books.correct(accountId, amount, note, now)),
+
+      budgets: Effect.fnUntraced(function* (keys) {
+        const now = yield* Clock.currentTimeMillis
+        const read = statements.readBudgets(keys, [now]).pipe(retried, Failure.orDie)
+        return (yield* inTime(read)).spentBy(keys, now)
+      }),
+
+      expire: Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        // Before the holds: the release of a hold dies when the books are corrupt.
+        yield* sweep(sql, statements.deleteKeys(now))
+        if (yield* isSteady) {
+          yield* sweep(sql, statements.deleteAnswers(now))
+          yield* sweep(sql, statements.deleteActs(now))
+        }
+        let ended = 0
+        while (true) {
+          const page = yield* Failure.orDie(statements.expiredHolds(now))
+          const wereOpen = yield* Effect.forEach(page, end, { concurrency: "unbounded" })
+          ended += wereOpen.filter((wasOpen) => wasOpen).length
+          if (page.length < pageSize) return ended
+        }
+      }),
+
+      totals: (amounts) =>
+        Failure.orDie(
+          Effect.map(statements.totals(amounts), ([{ held, ...below }]) => ({
+            held,
+            accountsBelow: amounts.map((_, i) => below[`below${i}`] ?? 0),
+          })),
+        ),
+
+      statement: (account, { since = -Infinity, until = Infinity }) =>
+        entriesOf(account).pipe(
+          Stream.mapEffect(readable(account)),
+          Stream.orDie,
+          Stream.filter(({ at }) => since <= at && at < until),
+        ),
+
+      recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
+        retried(statements.entriesBefore({ account, before, limit })).pipe(
+          Failure.orDie,
+          Effect.flatMap(Effect.forEach((row) => readable(account)(SqlLedger.readEntry(row)))),
+          Effect.orDie,
+        ),
+
+      usage: Effect.fn("CreditLedger.usage")(
+        (question) => retried(statements.usage(question)),
+        Failure.orDie,
+      ),
+
+      verify: SqlVerification.make(sql),
+    })
+  })
+
+const actorAndAct = Effect.zipWith(Actor, CurrentAct, (actor, act) =>
+  Context.make(Actor, actor).pipe(Context.add(CurrentAct, act)),
+)
+
+const ofRequest = (hold: Hold) => ({ accountId: hold.accountId, hold })
+
+/** A defect must fail only its own change, not the other changes in the commit. */
+const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> =>
+  Either.match(Either.try(apply), { onLeft: Exit.die, onRight: Exit.fromEither })
+
+const isGivenUp = (error: unknown): error is GroupCommit.GivenUp => typeof error === "string"
+
+/** Turns the end of the caller's patience, or of a commit that was lost, into StoreTimeout. */
+const withTimeout =
+  (charges: boolean) =>
+  <A, E extends { readonly _tag: string }>(
+    submitted: Effect.Effect<A, E | GroupCommit.GivenUp>,
+  ): Effect.Effect<A, E | StoreTimeout> =>
+    Effect.catchIf(submitted, isGivenUp, (givenUp) =>
+      Effect.zipRight(
+        Effect.logWarning(
+          `The database is too slow: a change that nobody waits for ${givenUp === "withdrawn" ? "is never" : "may still be"} committed. Check the database's disk, locks and network.`,
+        ),
+        new StoreTimeout({ mayCharge: charges && givenUp === "undecided" }),
+      ),
+    )
+
+/** What the next attempt of a commit needs to know. */
+interface Attempt {
+  /** True when the answer to its COMMIT was lost, so it may be committed. */
+  readonly isLost: boolean
+  readonly books: Books
+  readonly answers: ReadonlyArray<GroupCommit.Answer>
+}
+
+/** Returns a function that makes changes in one transaction, with a few statements. */
+const makeCommit = (
+  sql: SqlClient.SqlClient,
+  statements: ReturnType<typeof SqlLedger.make>,
+  leaseMs: number,
+) => {
+  const nameOf = makeNameOf(sql)
+  const recorded = makeRecorded(sql)
+
+  // Runs once for each attempt. `former` is the attempt before, if its COMMIT was reached.
+  const attempt = Effect.fnUntraced(function* (
+    changes: ReadonlyArray<Change<GroupCommit.Answer>>,
+    former: Ref.Ref<Attempt | undefined>,
+  ) {
+    const balances = yield* statements.lockBalances([
+      ...new Set(changes.map(({ accountId }) => accountId)),
+    ])
+    // The locks are free, so the former attempt has ended on the server.
+    const before = yield* Ref.get(former)
+    if (before !== undefined && (yield* statements.isWritten(before.books))) return before
+    yield* Ref.set(former, undefined)
+
+    const requests = changes.flatMap(({ hold }) => hold ?? [])
+    const keyed = requests.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
+    const keys = keyed.length === 0 ? [] : yield* statements.lockKeys(keyed)
+    const asked = changes.flatMap(({ hold, readsHold }) =>
+      hold !== undefined && readsHold === true ? hold.requestId : [],
+    )
+    const holds = asked.length === 0 ? [] : yield* statements.openHolds(asked)
+    // After the locks: the time of the commit decides in which period a budget counts it.
+    const now = yield* Clock.currentTimeMillis
+    const budgets = balances.some((balance) => balance.budgets > 0)
+      ? yield* statements.readBudgets(
+          [...requests, ...holds].flatMap(({ apiKeyId }) => apiKeyId ?? []),
+          [now, ...holds.flatMap(({ heldAt }) => heldAt ?? [])],
+        )
+      : undefined
+    const leaseTime = Math.max(...balances.map(({ leaseTime }) => leaseTime ?? now))
+    const books = new Books(
+      leaseMs,
+      balances.map((balance) => [balance.accountId, balance]),
+      holds,
+      keys,
+      budgets,
+      Number.isFinite(leaseTime) ? leaseTime - now : 0,
+    )
+
+    const acts: Array<Required<Pick<Change<unknown>, "by">> & { entry: LedgerEntry }> = []
+    const answers = changes.map(({ apply, by }) => {
+      const { length } = books.newEntries
+      const answer = apply(books, now)
+      if (by) acts.push(...books.newEntries.slice(length).map((entry) => ({ by, entry })))
+      return answer
+    })
+    let write: Effect.Effect<void, SqlError | ParseError> = statements.write(books)
+    for (const { by, entry } of acts) {
+      const { accountId, amount, kind, note, sequence } = entry
+      const action = kind === "correction" ? "credits.correct" : "credits.grant"
+      const detail = { amount, note, entry: sequence }
+      write = Effect.provide(recorded(action, yield* nameOf(accountId), detail, write), by)
+    }
+    yield* write
+    const done = { isLost: false, books, answers }
+    yield* Ref.set(former, done)
+    return done
+  })
+
+  return Effect.fnUntraced(function* (changes: ReadonlyArray<Change<GroupCommit.Answer>>) {
+    const former = yield* Ref.make<Attempt | undefined>(undefined)
+    const [duration, { answers, books }] = yield* attempt(changes, former).pipe(
+      sql.withTransaction,
+      Effect.tapError((error) =>
+        Ref.update(former, (last) =>
+          last !== undefined && (last.isLost || Failure.isDisconnection(error))
+            ? { ...last, isLost: true }
+            : undefined,
+        ),
+      ),
+      retryAfterDisconnection,
+      Effect.catchAll((error) => {
+        const failure = Failure.describe(error)
+        if (Failure.isBadData(error)) return Effect.fail(failure)
+        return Effect.flatMap(Ref.get(former), (last) =>
+          last === undefined ? Effect.die(failure) : dieUndecided(failure),
+        )
+      }),
+      Effect.timed,
+    )
+    yield* Metric.update(commitSize, changes.length)
+    yield* Metric.update(commitSeconds, Duration.toSeconds(duration))
+    yield* Metric.incrementBy(
+      creditsCharged,
+      books.newEntries.reduce((sum, { amount, kind }) => sum + (kind === "charge" ? amount : 0), 0),
+    )
+    return answers
+  })
+}
+
+const dieUndecided = ({ cause, message }: StoreFailure) => {
+  const failure = new StoreFailure({ message, cause, isUndecided: true })
+  const log = Effect.logError(
+    "The connection to the database broke during a commit, so the commit may have succeeded or failed. To check the ledger, run 'authority credits verify'.",
+    Cause.die(failure),
+  )
+  return Effect.zipRight(log, Effect.die(failure))
+}
+
+const readable = (account: AccountId) =>
+  Either.mapLeft(
+    (problem: string) =>
+      new StoreFailure({
+        message: `account ${account}: ${problem}; run 'authority credits verify'`,
+      }),
+  )
+
+const commitSize = Metric.histogram(
+  "authority_ledger_commit_commands",
+  MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
+  "number of commands in one commit",
+)
+
+const commitSeconds = Metric.histogram(
+  "authority_ledger_commit_seconds",
+  MetricBoundaries.fromIterable([
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
+  ]),
+  "duration of a commit, in seconds",
+)
+
+const creditsCharged = Metric.counter("authority_credits_charged", {
+  description: "credits charged by this process",
+  incremental: true,
+})

@@ -1,0 +1,317 @@
+/**
+ * The SQL statements of a commit and of the ledger's reads: what they do to balances, holds,
+ * idempotency keys and entries. A commit locks the balances of its accounts first, so no other
+ * process changes rows of these accounts meanwhile.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { AccountId } from "../Account.ts"
+import { ApiKeyId } from "../ApiKey.ts"
+import { RequestId } from "../RequestId.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
+import { inserter, isAmong, rowsOf, type Table } from "../sql/bulkRows.ts"
+import { databaseTime } from "../sql/databaseTime.ts"
+import { pageSize, rowsAfter } from "../sql/paging.ts"
+import * as prepared from "../sql/prepared.ts"
+import * as Balance from "./Balance.ts"
+import type { Books, KeyRecord, OpenHold } from "./Books.ts"
+import { Credits } from "./Credits.ts"
+import type { Hold } from "./Hold.ts"
+import { retentionMs } from "./IdempotencyKey.ts"
+import { LedgerEntry } from "./LedgerEntry.ts"
+import * as SqlBudgets from "./SqlBudgets.ts"
+import * as SqlUsage from "./SqlUsage.ts"
+
+export const make = (sql: SqlClient.SqlClient) => ({
+  ...makeLocks(sql),
+  ...makeExpiry(sql),
+  ...makeReads(sql),
+  readBudgets: SqlBudgets.makeRead(sql),
+  usage: SqlUsage.make(sql),
+  write: makeWrite(sql),
+  isWritten: makeIsWritten(sql),
+})
+
+const LockedRow = Schema.Struct({
+  accountId: AccountId,
+  ...Balance.Balance.fields,
+  budgets: Schema.Int,
+  leaseTime: Schema.NullOr(Schema.Int),
+})
+export const HoldRow = Schema.Struct({
+  requestId: RequestId,
+  accountId: AccountId,
+  amount: Credits,
+  expiresAt: Schema.Int,
+  apiKeyId: Schema.NullOr(ApiKeyId),
+  heldAt: Schema.NullOr(Schema.Int),
+})
+const KeyRow = Schema.Struct({
+  accountId: AccountId,
+  key: Schema.String,
+  fingerprint: Schema.String,
+  requestId: RequestId,
+  answer: Schema.NullOr(Schema.String),
+  expiresAt: Schema.Int,
+})
+
+export const holdColumns = `request_id AS "requestId", account_id AS "accountId", amount,
+  expires_at AS "expiresAt", api_key_id AS "apiKeyId", held_at AS "heldAt"`
+
+/** The reads of a commit, in this order. SQLite needs no row locks: it has one writer at a time. */
+const makeLocks = (sql: SqlClient.SqlClient) => {
+  // PostgreSQL's own clock judges leases, because the clocks of processes differ.
+  const { forUpdate, keysForUpdate, leaseTime } = sql.onDialectOrElse({
+    pg: () => ({
+      forUpdate: "FOR UPDATE",
+      keysForUpdate: `COLLATE "C" FOR UPDATE OF receipts`,
+      leaseTime: databaseTime(sql),
+    }),
+    orElse: () => ({ forUpdate: "", keysForUpdate: "", leaseTime: "NULL" }),
+  })
+  const lockKeys = prepared.query(
+    sql,
+    KeyRow,
+    sql`
+      SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
+        request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
+      FROM receipts JOIN ${rowsOf(sql, [])}
+        ON account_id = value->>0 AND receipts.key = value->>1
+      ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`,
+  )
+  return {
+    /**
+     * Locks the balances of accounts, in the order of their ids, which prevents deadlocks.
+     * `leaseTime` is the time by the database's clock in epoch milliseconds, null on SQLite.
+     */
+    lockBalances: prepared.query(
+      sql,
+      LockedRow,
+      sql`
+        SELECT account_id AS "accountId", granted, charged, held, entries, head, budgets,
+          ${sql.literal(leaseTime)} AS "leaseTime"
+        FROM balances WHERE account_id ${isAmong(sql, [])}
+        ORDER BY account_id ${sql.literal(forUpdate)}`,
+    ),
+    /** The open holds of requests. */
+    openHolds: prepared.query(
+      sql,
+      HoldRow,
+      sql`SELECT ${sql.literal(holdColumns)} FROM holds WHERE request_id ${isAmong(sql, [])}`,
+    ),
+    /** Locks the idempotency keys of the holds, in a fixed order. Every hold must have one. */
+    lockKeys: (holds: ReadonlyArray<Hold>) =>
+      lockKeys(holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])),
+  }
+}
+
+/** Statements of the sweep. `now` is the time by this process's clock in epoch milliseconds. */
+const makeExpiry = (sql: SqlClient.SqlClient) => {
+  const { leaseTime, skipLocked } = sql.onDialectOrElse({
+    pg: () => ({
+      leaseTime: () => sql.literal(databaseTime(sql)),
+      skipLocked: sql.literal("FOR UPDATE SKIP LOCKED"),
+    }),
+    orElse: () => ({ leaseTime: (now: number) => sql`${now}`, skipLocked: sql.literal("") }),
+  })
+  return {
+    expiredHolds: SqlSchema.findAll({
+      Request: Schema.Int,
+      Result: HoldRow,
+      execute: (now) => sql`
+        SELECT ${sql.literal(holdColumns)} FROM holds
+        WHERE expires_at <= ${leaseTime(now)} LIMIT ${pageSize}`,
+    }),
+
+    /** Deletes a page of keys whose lease has ended. Skips locked ones, for a later sweep. */
+    deleteKeys: (now: number) => sql`
+      DELETE FROM receipts WHERE (account_id, key) IN (
+        SELECT account_id, key FROM receipts
+        WHERE expires_at <= ${leaseTime(now)} AND body IS NULL LIMIT ${pageSize} ${skipLocked}
+      ) RETURNING key`,
+
+    /** Deletes a page of expired stored answers, unless the newest answer is of the future. */
+    deleteAnswers: (now: number) => sql`
+      DELETE FROM receipts WHERE (account_id, key) IN (
+        SELECT account_id, key FROM receipts
+        WHERE expires_at <= ${now} AND body IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM receipts WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL
+        ) LIMIT ${pageSize} ${skipLocked}
+      ) RETURNING key`,
+
+    /** Deletes a page of expired keys of the administration. */
+    deleteActs: (now: number) => sql`
+      DELETE FROM act_requests WHERE (request_key, action) IN (
+        SELECT request_key, action FROM act_requests WHERE expires_at <= ${now} LIMIT ${pageSize}
+      ) RETURNING request_key`,
+  }
+}
+
+/** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
+export const undecoded = { key: Schema.String, value: Schema.Unknown }
+const decodeTotals = Schema.decodeUnknown(
+  Schema.Tuple(Schema.Struct({ held: Credits }, { key: Schema.String, value: Schema.Int })),
+)
+const EntryRow = Schema.Struct({ sequence: Schema.Int }, undecoded)
+
+const decodeEntry = TypeGuard.decoder(LedgerEntry)
+
+/** Decodes an entry, or returns the problem as a sentence. */
+export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry, string> =>
+  Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
+
+const makeReads = (sql: SqlClient.SqlClient) => {
+  return {
+    balance: SqlSchema.findOne({
+      Request: AccountId,
+      Result: Balance.Balance,
+      execute: (account) => sql`
+        SELECT granted, charged, held, entries, head FROM balances WHERE account_id = ${account}`,
+    }),
+
+    /** The newest entries first. */
+    entriesBefore: SqlSchema.findAll({
+      Request: Schema.Struct({ account: AccountId, before: Schema.Int, limit: Schema.Int }),
+      Result: EntryRow,
+      execute: ({ account, before, limit }) => sql`
+        SELECT ${sql.literal(entryColumns)} FROM entries
+        WHERE account_id = ${account} AND sequence < ${before}
+        ORDER BY sequence DESC LIMIT ${limit}`,
+    }),
+
+    /** The held credits of all accounts, and how many have fewer available than each amount. */
+    totals: (amounts: ReadonlyArray<Credits>) => {
+      const below = amounts.map(
+        (amount, i) =>
+          `, COUNT(CASE WHEN granted - charged - held < ${amount} THEN 1 END) AS below${i}`,
+      )
+      return Effect.flatMap(
+        sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
+          FROM balances`,
+        decodeTotals,
+      )
+    },
+  }
+}
+
+/** Makes a function that streams the entries of an account, oldest first, page by page. */
+export const entriesOf = (sql: SqlClient.SqlClient) => {
+  const entriesAfter = SqlSchema.findAll({
+    Request: Schema.Struct({ account: AccountId, after: Schema.Int }),
+    Result: EntryRow,
+    execute: ({ account, after }) => sql`
+      SELECT ${sql.literal(entryColumns)} FROM entries
+      WHERE account_id = ${account} AND sequence > ${after} ORDER BY sequence LIMIT ${pageSize}`,
+  })
+  return (account: AccountId) =>
+    rowsAfter(
+      0,
+      (after) => entriesAfter({ account, after }),
+      ({ sequence }) => sequence,
+    ).pipe(Stream.map(readEntry))
+}
+
+const entriesTable: Table<LedgerEntry> = {
+  name: "entries",
+  texts: ["account_id", "kind", "request_id", "note", "hash", "api_key_id"],
+  numbers: ["sequence", "amount", "balance_after", "urls", "at", "held_at"],
+}
+
+const entryColumns = [...entriesTable.texts, ...entriesTable.numbers].join(", ")
+
+/** Inserts ledger entries unchanged, with the hashes that they already have. */
+export const entryInserter = (sql: SqlClient.SqlClient) => inserter(sql, entriesTable)
+
+const balancesTable: Table<Balance.Balance & { readonly accountId: AccountId }> = {
+  name: "balances",
+  texts: ["account_id", "head"],
+  numbers: ["granted", "charged", "held", "entries"],
+  key: ["account_id"],
+}
+
+/** Opens the books of a new account. */
+export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
+  sql`INSERT INTO balances ${sql.insert({ accountId, ...Balance.empty })}`
+
+const keysTable: Table<KeyRecord> = {
+  name: "receipts",
+  texts: ["account_id", "key", "fingerprint", "request_id", "body"],
+  numbers: ["expires_at"],
+  key: ["account_id", "key"],
+  rowOf: ({ answer, ...record }) => ({ ...record, body: answer }),
+}
+
+const holdsTable: Table<OpenHold> = {
+  name: "holds",
+  texts: ["request_id", "account_id", "api_key_id"],
+  numbers: ["amount", "expires_at", "held_at"],
+}
+
+/** Returns a function that writes all changes of the books. */
+const makeWrite = (sql: SqlClient.SqlClient) => {
+  const endHolds = prepared.command(
+    sql,
+    sql`DELETE FROM holds WHERE request_id ${isAmong(sql, [])}`,
+  )
+  const deleteKeys = prepared.command(
+    sql,
+    sql`
+      DELETE FROM receipts
+      WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, [])})`,
+  )
+  const insertHolds = inserter(sql, holdsTable)
+  const insertEntries = entryInserter(sql)
+  const putBalances = inserter(sql, balancesTable)
+  const putKeys = inserter(sql, keysTable)
+  const putUses = SqlBudgets.useInserter(sql)
+  const addUsage = inserter(sql, SqlUsage.table)
+
+  return Effect.fnUntraced(function* (books: Books) {
+    const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
+    if (endedHolds.length > 0) yield* endHolds(endedHolds)
+    yield* insertHolds([...openedHolds.values()])
+    if (freedKeys.length > 0) {
+      yield* deleteKeys(freedKeys.map(({ accountId, key }) => [accountId, key]))
+    }
+    yield* putKeys(writtenKeys)
+    yield* insertEntries(newEntries)
+    yield* putUses(books.budgets.changedUses)
+    yield* addUsage([...books.usage.values()])
+    yield* putBalances(
+      Array.from(changed, (accountId) => ({ accountId, ...books.balance(accountId) })),
+    )
+  })
+}
+
+/**
+ * Looks for one change of these books in the database. Returns true when the change is there, so
+ * the transaction was committed. For books that only delete keys, always returns false, because
+ * deleting keys twice is harmless.
+ */
+const makeIsWritten = (sql: SqlClient.SqlClient) => {
+  const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
+  const isOpen = (request: RequestId) =>
+    exists(sql`SELECT 1 FROM holds WHERE request_id = ${request}`)
+  return Effect.fnUntraced(function* (books: Books) {
+    const [entry] = books.newEntries
+    if (entry !== undefined) {
+      return yield* exists(sql`
+        SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
+        AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
+    }
+    const [opened] = books.openedHolds.keys()
+    if (opened !== undefined && (yield* isOpen(opened))) return true
+    const [written] = books.writtenKeys
+    if (written !== undefined) {
+      return yield* exists(sql`
+        SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
+        AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
+    }
+    const [ended] = books.endedHolds
+    return opened === undefined && ended !== undefined && !(yield* isOpen(ended))
+  })
+}
