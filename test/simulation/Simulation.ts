@@ -56,6 +56,9 @@ export interface Result {
   readonly notes: ReadonlyArray<string>
 }
 
+/** How long after its first answer a client repeats an idempotency key. Answers are kept 24 hours. */
+const muchLaterMs = 23 * 60 * 60 * 1000
+
 /** Runs one seed. */
 export const simulate = (template: Template, seed: number, options: Options = {}): Result => {
   const world = new World(seed, options)
@@ -142,6 +145,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
   const kept = planned.filter(({ index }) => options.only?.has(index) ?? true)
   const main = Effect.gen(function* () {
     const clients = { world, faults, witness, replicas }
+    yield* Effect.fork(Workload.operator(clients, template, lengthMs))
     const fibers = yield* Effect.forEach(kept, (planned) =>
       Effect.fork(Workload.client(clients, planned)),
     )
@@ -278,6 +282,17 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
           problem(`${name} gets failures in the calm: ${reply.body}`)
         }
       })
+    }
+
+    world.sleep(muchLaterMs)
+    // After the long sleep, each process notes that it runs, and deletes what is out of date.
+    yield* Effect.sleep("5 seconds")
+    for (const { ask, customer, name } of witness.answeredKeys) {
+      const later = `${name}, hours later`
+      const reply = yield* Workload.send({ witness }, later, customer, { ...ask }, ledger)
+      if (reply === undefined || reply === "closed" || !reply.isReplay) {
+        problem(`${later} does not get its stored answer`)
+      }
     }
 
     if ((yield* held) > 0) problem("credits are held after the last answer")

@@ -54,6 +54,8 @@ export class Witness {
   readonly attempts: Array<Attempt> = []
   private readonly byAsk = new Map<Ask, Attempt>()
   private readonly byRequest = new Map<string, Attempt>()
+  /** The grants of the operator by their notes, which are unique, with what the operator knows. */
+  private readonly grants = new Map<string, { readonly customer: Customer; isDone: boolean }>()
   private readonly world: World
   private readonly faults: Faults
   private readonly problem: (text: string) => void
@@ -91,6 +93,15 @@ export class Witness {
     if (reply === undefined || reply === "closed") return
     this.world.count(`answer ${reply.status}${reply.isReplay ? ", replayed" : ""}`)
     this.judge(attempt, reply)
+  }
+
+  /** The operator grants credits. Call the result when the grant is acknowledged. */
+  beginsGrant(customer: Customer, note: string): () => void {
+    const grant = { customer, isDone: false }
+    this.grants.set(note, grant)
+    return () => {
+      grant.isDone = true
+    }
   }
 
   /** Requests that nobody has answered, though their clients wait. */
@@ -136,7 +147,21 @@ export class Witness {
       0,
     )
     if (sum > granted) this.problem(`${customer.name} spent ${sum} of ${granted} credits`)
+    for (const [note, grant] of this.grants) {
+      if (grant.customer !== customer) continue
+      const found = entries.filter((entry) => entry.note === note).length
+      if (found > 1) this.problem(`${note} is in the statement ${found} times`)
+      if (found === 0 && grant.isDone) this.problem(`${note} was acknowledged, but is lost`)
+    }
     this.auditBudget(customer, charges)
+  }
+
+  /** A request with an answer for each idempotency key that has one. */
+  get answeredKeys(): ReadonlyArray<Attempt> {
+    const isAnswered = ({ ask, reply }: Attempt) =>
+      ask.idempotencyKey !== undefined && isAnswer(reply) && reply.status === 200
+    const answered = this.attempts.filter(isAnswered)
+    return [...new Map(answered.map((each) => [each.ask.idempotencyKey, each])).values()]
   }
 
   /** Checks each day of a budget, without the last requests, for which the budget was raised. */

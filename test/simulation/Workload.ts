@@ -1,7 +1,10 @@
 /** The requests of a seed, and the clients that send them and repeat them. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import type { Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import type { Ask, Replica, Reply } from "./Service.ts"
@@ -92,6 +95,27 @@ export const send = (
     if (options.patienceMs === undefined) return reply
     return Effect.map(Effect.timeoutOption(reply, options.patienceMs), Option.getOrUndefined)
   })
+
+/** Grants some credits while the clients send their requests. Asks for each grant once. */
+export const operator = (
+  { replicas, witness, world }: Clients,
+  { customers }: Template,
+  lengthMs: number,
+): Effect.Effect<void> => {
+  const random = new Random(world.seed, 305)
+  const grant = (number: number) =>
+    Effect.sync(() => {
+      const customer = random.pick(customers)
+      const note = `grant ${number}`
+      const isDone = witness.beginsGrant(customer, note)
+      random.pick(replicas).run(
+        Effect.flatMap(CreditLedger, ({ grant }) => grant(customer.id, Credits.make(2), note)),
+        (exit) => Exit.isSuccess(exit) && isDone(),
+      )
+    }).pipe(Effect.delay(random.below(lengthMs)))
+  const grants = Array.from({ length: random.below(4) }, (_, number) => grant(number))
+  return Effect.all(grants, { concurrency: "unbounded", discard: true })
+}
 
 /**
  * Runs a client. It repeats a request with a key until an answer comes, and any request after a

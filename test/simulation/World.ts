@@ -64,6 +64,7 @@ export class World {
 
   private readonly random: Random
   private readonly startedAt = this.now
+  private endsAt = this.now + maxTimeMs
   private readonly processes: Array<Process> = []
   private timers: Array<Timer> = []
   private latest: unknown
@@ -84,7 +85,7 @@ export class World {
   /** Runs all tasks until `isOver` is true. Throws Stuck when that never happens. */
   run(isOver: () => boolean): void {
     while (!isOver()) {
-      if (++this.steps > maxSteps || this.now - this.startedAt > maxTimeMs) {
+      if (++this.steps > maxSteps || this.now > this.endsAt) {
         throw new Stuck(`no end after ${this.steps} steps and ${this.elapsedMs} ms`)
       }
       const ready = this.processes.reduce((sum, process) => sum + process.readyCount, 0)
@@ -92,6 +93,12 @@ export class World {
       else if (this.random.chance(timePasses)) this.pass(this.random.between(1, maxStepMs))
       else this.step(this.random.below(ready))
     }
+  }
+
+  /** Lets hours pass at once, as when all machines sleep. Each timer runs once. */
+  sleep(ms: number): void {
+    this.endsAt += ms
+    this.pass(ms)
   }
 
   /** Simulated milliseconds since the start of the world. */
