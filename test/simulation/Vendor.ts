@@ -239,6 +239,7 @@ export const make = (options: Options) => {
       const { call } = yield* CurrentCall
       // Until an answer shows what the call costs, it costs a row for each name.
       call.billedRows = isMoz ? pagesOf(body).length : decodeOpenPageRank(body).domains.length
+      call.isAnswerLost = true
       world.note(name, `asks ${isMoz ? "Moz" : "Open PageRank"}`)
       if (faults.strikes("vendor: silent", name)) {
         call.hasFault = true
@@ -247,6 +248,7 @@ export const make = (options: Options) => {
       const ms = delayMs()
       call.hasFault = ms > 200
       yield* Effect.sleep(ms)
+      call.isAnswerLost = false
       if (faults.strikes("vendor: Unreachable", name)) {
         call.hasFault = true
         const isReached = random.chance(0.5)
