@@ -1,6 +1,7 @@
 /** Says in words what a check would do and cost: one sentence and one table. */
 import type { Part, Plan } from "./Plan.ts"
 import { counted } from "../text/counted.ts"
+import { printable } from "../text/printable.ts"
 
 /** Describes the plan in a sentence. `now` is in epoch milliseconds. */
 export const sentence = (plan: Plan, now: number): string => {
@@ -48,13 +49,30 @@ export const table = (plan: Plan): ReadonlyArray<Row> => {
   )
 }
 
-/** Names the addresses that are not in the list, but repeated with those that are; undefined for none. */
-export const others = ({ repeatedOthers }: Plan): string | undefined => {
-  const [first, ...more] = repeatedOthers
-  if (first === undefined) return undefined
-  const named = [first, ...more].slice(0, namedOthers).join(", ")
+/** The sentence, the table and `others`, in lines. */
+export const describe = (plan: Plan, now: number): ReadonlyArray<string> => {
+  const rows = table(plan).map(({ addresses, credits, what }) => [
+    what,
+    count(addresses),
+    credits === undefined ? "unknown price" : counted(credits, "credit"),
+  ])
+  const widthOf = (column: number) => Math.max(...rows.map((row) => row[column]?.length ?? 0))
+  const [first, second] = [widthOf(0), widthOf(1)]
+  const lines = rows.map(
+    ([what = "", addresses = "", credits = ""]) =>
+      `  ${what.padEnd(first)}  ${addresses.padStart(second)}  ${credits}`,
+  )
+  return [sentence(plan, now), ...lines, ...others(plan)]
+}
+
+/** Names the addresses that are not in the list, but repeated with those that are. */
+export const others = ({ repeatedOthers }: Plan): ReadonlyArray<string> => {
+  if (repeatedOthers.length === 0) return []
+  const named = repeatedOthers.slice(0, namedOthers).map(printable).join(", ")
   const rest = repeatedOthers.length - namedOthers
-  return `Not in the list, but in the same batches: ${named}${rest > 0 ? ` and ${count(rest)} more` : ""}.`
+  return [
+    `Not in the list, but in the same batches: ${named}${rest > 0 ? ` and ${count(rest)} more` : ""}.`,
+  ]
 }
 
 const namedOthers = 10

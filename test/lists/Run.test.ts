@@ -214,7 +214,10 @@ describe("a run", () => {
         const { plan, run } = yield* finish(answers, [...sites(40), "new.example.com"])
         assert.deepInclude(plan, { repeated: 50, known: 1, maxCredits: 51 })
         assert.deepStrictEqual(plan.repeatedOthers, sites(10, 40))
-        assert.include(PlanText.others(plan), "in the same batches: site40.example.com, site41")
+        assert.include(
+          PlanText.others(plan).join(),
+          "in the same batches: site40.example.com, site41",
+        )
         assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 51])
         const rest = yield* finish(answers, sites(80))
         assert.deepInclude(rest.plan, { answered: 50, repeated: 30, maxCredits: 30 })
