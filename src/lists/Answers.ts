@@ -59,11 +59,8 @@ export interface Answers {
    * false when the batch is gone or has another owner.
    */
   readonly replace: (payer: Payer, batch: Batch, next: Batch | undefined) => Promise<boolean>
-  /**
-   * Removes the pending batch and stores its answers, each unless there is a later one. Returns
-   * false when the batch was gone already.
-   */
-  readonly keep: (payer: Payer, key: string, answers: ReadonlyArray<Answer>) => Promise<boolean>
+  /** Removes a pending batch and stores its answers, each unless there is a later one. */
+  readonly keep: (payer: Payer, key: string, answers: ReadonlyArray<Answer>) => Promise<void>
   /** Names a run that begins to send. The run is at work until `leave`, or the end of its process. */
   readonly enter: () => Promise<{ readonly owner: string; readonly leave: () => void }>
   readonly isAtWork: (owner: string) => Promise<boolean>

@@ -1,14 +1,14 @@
 /** The rules by which a run and `checkAll` use answers, and send batches. */
-import { v5 as hashed } from "uuid"
+import { v4 as uuid, v5 as hashed } from "uuid"
 import {
   IdempotencyKeyReused,
   InsufficientCredits,
   ValidationError,
 } from "../client/ClientError.ts"
-import type { AuthorityMetrics, CallOptions, CheckOptions, Key } from "../client/Client.ts"
+import type { AuthorityMetrics, CallOptions, Key } from "../client/Client.ts"
 import type { CheckResult } from "../client/Outcomes.ts"
 import { isHidden } from "../client/Targets.ts"
-import { type Answer, type Answers, type Batch, type Payer } from "./Answers.ts"
+import type { Answer, Answers, Batch, Item, Payer } from "./Answers.ts"
 
 /** The account that an API key spends from. */
 export interface Credentials {
@@ -62,44 +62,109 @@ export const payerOf = async (
 /** The namespace of the hashes of keys. */
 const namespace = "6f1c4bd5-9a55-4f2c-9d5f-5a4b7f0f1d3e"
 
-/** A batch of a payer in a store. */
-interface Sending {
+export interface Buyer {
   readonly answers: Answers
   readonly payer: Payer
-  readonly batch: Batch
+  /** The name of the run, from `enter`. */
+  readonly owner: string
+  /** True for answers that are used. */
+  readonly isUsable: (answer: Answer) => boolean
+  /** Sends a stored batch, with provenance. */
+  readonly check: (batch: Batch) => Promise<CheckResult>
+  /** What becomes of a batch whose run has ended without an answer. */
+  readonly fateOf: (batch: Batch) => "repeat" | "anew" | "leave"
+  readonly onAnswers: (answers: ReadonlyArray<Answer>) => void
+  /** Waits a second, before the next look at what another run sends. */
+  readonly pause: () => Promise<void>
 }
 
 /**
- * Sends a stored batch, and stores its answers. `isFirst` is false when another run has stored them
- * already. Rejects like the client and the store. The batch stays in the store, unless the service
- * refused the batch without a charge.
+ * Finds the outcomes of at most 50 targets: in the store, in a batch that was sent before, or by a
+ * new batch with this key. Resolves when that batch is in the store. `bought` resolves when each
+ * target has its outcome, to the targets that `fateOf` left out. Both reject like the client and
+ * the store; what was sent then stays in the store, unless the service refused it.
  */
-export const send = async (
-  client: Pick<AuthorityMetrics, "check">,
-  { answers, batch, payer }: Sending,
-  options: Pick<CheckOptions, "maxAgeSeconds" | "maxCredits" | "signal">,
-): Promise<{
-  readonly result: CheckResult
-  readonly found: ReadonlyArray<Answer>
-  readonly isFirst: boolean
-}> => {
-  const { items, key, sentAt } = batch
-  const urls = items.map(({ url }) => url)
-  const result = await client
-    .check(urls, { ...options, idempotencyKey: key, provenance: true })
-    .catch(async (error: unknown) => {
+export const buy = async (
+  buyer: Buyer,
+  items: Iterable<Item>,
+  key: string = uuid(),
+): Promise<{ readonly bought: Promise<ReadonlyArray<Item>> }> => {
+  const { answers, isUsable, owner, payer } = buyer
+  const open = new Map([...items].map((item) => [item.target, item]))
+  const isOpen = ({ target }: Item) => open.has(target)
+  const add = (found: ReadonlyArray<Answer>) => {
+    for (const { target } of found) open.delete(target)
+    if (found.length > 0) buyer.onAnswers(found)
+  }
+  const look = async () => add((await answers.find(payer, [...open.keys()])).filter(isUsable))
+  const take = async (key: string) =>
+    open.size === 0
+      ? undefined
+      : answers.take(payer, { key, items: [...open.values()], sentAt: Date.now(), owner }, isUsable)
+  const send = async (batch: Batch) => {
+    const result = await buyer.check(batch).catch(async (error: unknown) => {
       if (isRefused(error)) await answers.replace(payer, batch, undefined)
       throw error
     })
-  const at = result.isReplay ? sentAt : Date.now()
-  const found = result.outcomes.flatMap((outcome, i): ReadonlyArray<Answer> => {
-    const target = items[i]?.target
-    const { requestId } = result
-    if (target === undefined) return []
+    const found = answersIn(batch, result)
+    await answers.keep(payer, batch.key, found.filter(usableSince(0)))
+    add(found)
+  }
+  /** Collects what was sent before, and takes what is free. */
+  const collect = async () => {
+    const left: Array<Item> = []
+    const pending = await answers.pending(payer)
+    await look()
+    for (const batch of pending.filter((batch) => batch.items.some(isOpen))) {
+      if (await isAtWork(answers, batch)) continue
+      const fate = buyer.fateOf(batch)
+      const rest = batch.items.filter((item) => !isOpen(item))
+      if (fate === "anew")
+        await answers.replace(
+          payer,
+          batch,
+          rest.length === 0 ? undefined : { ...batch, items: rest },
+        )
+      else if (fate === "leave") {
+        for (const { target } of batch.items) left.push(...taken(open, target))
+      } else {
+        const adopted = { ...batch, owner }
+        if (await answers.replace(payer, batch, adopted)) await send(adopted)
+      }
+    }
+    const batch = await take(uuid())
+    if (batch !== undefined) await send(batch)
+    else if (open.size > 0) await buyer.pause()
+    return left
+  }
+  await look()
+  const first = await take(key)
+  const finish = async () => {
+    const left: Array<Item> = []
+    if (first !== undefined) await send(first)
+    while (open.size > 0) left.push(...(await collect()))
+    return left
+  }
+  return { bought: finish() }
+}
+
+/** Removes a target from those that are open. Returns what it removed. */
+const taken = (open: Map<string, Item>, target: string) => {
+  const item = open.get(target)
+  open.delete(target)
+  return item === undefined ? [] : [item]
+}
+
+const answersIn = (
+  { items, sentAt }: Batch,
+  { isReplay, outcomes, requestId }: CheckResult,
+): ReadonlyArray<Answer> => {
+  const at = isReplay ? sentAt : Date.now()
+  return items.flatMap(({ target }, i) => {
+    const outcome = outcomes[i]
+    if (outcome === undefined) return []
     return [{ target, outcome, at, ...(requestId !== undefined && { requestId }) }]
   })
-  const isFirst = await answers.keep(payer, key, found.filter(usableSince(0)))
-  return { result, found, isFirst }
 }
 
 /** True when nothing was charged, and nothing is stored under the key. */
@@ -108,38 +173,9 @@ const isRefused = (error: unknown) =>
   error instanceof IdempotencyKeyReused ||
   error instanceof ValidationError
 
-/** Takes a batch over from its run. Returns undefined when another run has it, or has its answer. */
-export const adopt = async (
-  { answers, batch, payer }: Sending,
-  owner: string,
-): Promise<Batch | undefined> => {
-  if (await isAtWork(answers, batch)) return undefined
-  const adopted = { ...batch, owner }
-  return (await answers.replace(payer, batch, adopted)) ? adopted : undefined
-}
-
-/**
- * True while another run may still send the batch. After an hour that is not believed any more: a
- * process may have the number of one that was killed.
- */
-export const isAtWork = async (answers: Answers, { owner, sentAt }: Batch): Promise<boolean> =>
-  Date.now() - sentAt < 60 * 60 * 1000 && answers.isAtWork(owner)
-
-/** Forgets that targets were sent: they are sent anew. The other targets of the batch stay. */
-export const giveUp = async (
-  { answers, batch, payer }: Sending,
-  isGivenUp: (target: string) => boolean,
-): Promise<void> => {
-  const items = batch.items.filter(({ target }) => !isGivenUp(target))
-  await answers.replace(payer, batch, items.length === 0 ? undefined : { ...batch, items })
-}
-
-/** The batches that have one of the targets. */
-export const batchesWith = (
-  pending: ReadonlyArray<Batch>,
-  isWanted: (target: string) => boolean,
-): ReadonlyArray<Batch> =>
-  pending.filter(({ items }) => items.some(({ target }) => isWanted(target)))
+/** True while another run may still send the batch. */
+const isAtWork = async (answers: Answers, batch: Batch): Promise<boolean> =>
+  isRepeatable(batch) && answers.isAtWork(batch.owner)
 
 /** How long to wait before the next look at another run's batches, in milliseconds. */
 export const lookAgainMs = 1000

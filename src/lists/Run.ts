@@ -2,12 +2,11 @@
  * Checks a list through the API. A run is a list and a store of answers: what the store has is not
  * bought, and each target of the list is bought once. Each batch is in the store before it is sent.
  */
-import { v4 as uuid } from "uuid"
 import type { AuthorityMetrics, CallOptions, Key } from "../client/Client.ts"
 import { type AnyClientError, InsufficientCredits, isClientError } from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import type { Options } from "../client/Options.ts"
-import { invalid, type Outcome } from "../client/Outcomes.ts"
+import { type CheckResult, invalid, type Outcome } from "../client/Outcomes.ts"
 import * as Signal from "../client/Signal.ts"
 import { type Entry, isHidden, judging } from "../client/Targets.ts"
 import { maxUrls } from "../contract/Limits.ts"
@@ -90,14 +89,13 @@ export class Run {
   readonly #outcomes = new Map<string, Pick<Answer, "outcome" | "at">>()
   /** The targets of the planned list, each with the first URL that has it. */
   #targets: ReadonlyMap<string, string> = new Map()
-  /** The keys of the batches without an answer that the plan repeats. */
-  #planned: ReadonlySet<string> = new Set()
-  #repeats: Array<Batch> = []
-  #doubtful: ReadonlyArray<Batch> = []
+  /** The batches without an answer that the plan names. Batches of this run are added. */
+  #repeats = new Set<string>()
+  #doubts = new Set<string>()
+  /** The targets that may be charged a second time. */
+  #doubtful: Array<Item> = []
   /** The targets that have to be sent. The last one is sent first. */
   #queue: Array<Item> = []
-  /** Targets that another run sends. */
-  readonly #awaited = new Set<string>()
   /** True when targets of the plan were left out. */
   #isShort = false
   readonly #calls = new Set<Call>()
@@ -210,14 +208,13 @@ export class Run {
     try {
       const { leave, owner } = await this.#answers.enter()
       try {
-        if (options.doubtful === "again") await this.#giveUp()
-        do await this.#sendAll(owner, options)
-        while (await this.#lookAgain(options))
+        await this.#sendAll(owner, options)
       } finally {
         leave()
       }
     } finally {
-      this.#status = this.#endOf()
+      const isDone = this.#queue.length === 0 && !this.#isShort
+      this.#status = this.#halt !== undefined ? "halted" : isDone ? "done" : "stopped"
       this.#announce(options)
     }
   }
@@ -231,12 +228,6 @@ export class Run {
   costOf(targets: number): number | undefined {
     if (targets === 0) return 0
     return this.#price === undefined ? undefined : targets * this.#price
-  }
-
-  #endOf(): Status {
-    if (this.#halt !== undefined) return "halted"
-    const left = this.#queue.length + this.#repeats.length + this.#awaited.size
-    return left === 0 && !this.#isShort ? "done" : "stopped"
   }
 
   /** Reads answers of the store, by URLs or targets of the list. */
@@ -285,25 +276,30 @@ export class Run {
       if (!targets.has(target)) targets.set(target, url)
     }
     this.#targets = targets
-    const isOpen = (target: string) => targets.has(target) && !this.#outcomes.has(target)
-    const sent = Purchase.batchesWith(pending, isOpen)
-    this.#repeats = sent.filter(Purchase.isRepeatable)
-    this.#doubtful = sent.filter((batch) => !Purchase.isRepeatable(batch))
-    this.#planned = new Set(this.#repeats.map(({ key }) => key))
-    this.#awaited.clear()
     this.#isShort = false
+    const sent = pending.filter(({ items }) => items.some(({ target }) => this.#isOpen(target)))
+    const repeats = sent.filter(Purchase.isRepeatable)
+    const old = sent.filter((batch) => !Purchase.isRepeatable(batch))
+    const keysOf = (batches: ReadonlyArray<Batch>) => new Set(batches.map(({ key }) => key))
+    this.#repeats = keysOf(repeats)
+    this.#doubts = keysOf(old)
     const repeated = new Map(
-      this.#repeats.flatMap(({ items }) => items.map((i) => [i.target, i.url])),
+      repeats.flatMap(({ items }) => items.map(({ target, url }) => [target, url])),
     )
-    const doubts = targetsOf(this.#doubtful)
-    const open = [...targets].filter(([target]) => isOpen(target) && !repeated.has(target))
-    this.#queue = open.flatMap(([target, url]) => (doubts.has(target) ? [] : [{ url, target }]))
-    this.#queue.reverse()
+    const doubts = targetsOf(old)
+    const open = [...targets].flatMap(([target, url]) =>
+      this.#isOpen(target) && !repeated.has(target) ? [{ target, url }] : [],
+    )
+    const fresh = open.filter(({ target }) => !doubts.has(target))
+    this.#doubtful = open.filter(({ target }) => doubts.has(target))
+    // What was sent goes first, batch by batch.
+    this.#queue = []
+    this.#putBack([...[...repeated].map(([target, url]) => ({ target, url })), ...fresh])
     const answers = [...this.#outcomes.values()]
     const failed = answers.filter(({ outcome }) => "reason" in outcome).length
     this.#progress = { targets: targets.size, answered: answers.length, failed }
-    const known = this.#queue.filter(({ url }) => this.#isKnown(url)).length
-    const doubtful = open.length - this.#queue.length
+    const known = fresh.filter(({ url }) => this.#isKnown(url)).length
+    const doubtful = this.#doubtful.length
     return {
       total,
       valid,
@@ -317,10 +313,10 @@ export class Run {
       failed,
       price: this.#price,
       known,
-      toBuy: this.#queue.length - known,
+      toBuy: fresh.length - known,
       repeated: repeated.size,
       repeatedOthers: [...repeated].flatMap(([target, url]) => (targets.has(target) ? [] : [url])),
-      maxCredits: this.costOf(this.#queue.length + repeated.size),
+      maxCredits: this.costOf(fresh.length + repeated.size),
       doubtful: { targets: doubtful, credits: this.costOf(doubtful) },
       availableCredits,
       budget: this.#budget?.remaining,
@@ -332,23 +328,12 @@ export class Run {
     return entry !== undefined && "target" in entry && entry.known === true
   }
 
-  /** Queues the doubtful targets of the list. */
-  async #giveUp() {
-    const [answers, payer] = [this.#answers, this.#payer]
-    const isOpen = (target: string) => this.#isOpen(target)
-    for (const batch of this.#doubtful) {
-      await Purchase.giveUp({ answers, payer, batch }, isOpen)
-      this.#putBack(batch)
-    }
-    this.#doubtful = []
-  }
-
   #isOpen(target: string): boolean {
     return this.#targets.has(target) && !this.#outcomes.has(target)
   }
 
-  /** Queues those targets of a batch that are in the list and have no outcome. */
-  #putBack({ items }: Pick<Batch, "items">) {
+  /** Queues those targets that are in the list and have no outcome, before all others. */
+  #putBack(items: ReadonlyArray<Item>) {
     this.#queue.push(...items.filter(({ target }) => this.#isOpen(target)).reverse())
   }
 
@@ -356,7 +341,6 @@ export class Run {
   #add({ at, outcome, target }: Answer) {
     const known = this.#outcomes.get(target)
     this.#outcomes.set(target, { outcome, at })
-    this.#awaited.delete(target)
     if (!this.#targets.has(target)) return
     let { answered, failed, targets } = this.#progress
     if (known === undefined) answered++
@@ -365,23 +349,52 @@ export class Run {
     this.#progress = { targets, answered, failed }
   }
 
-  /** Sends what can be sent now. */
   async #sendAll(owner: string, options: GoOptions) {
+    const isAgain = options.doubtful === "again"
+    if (isAgain) this.#putBack(this.#doubtful.splice(0))
     this.#width = maxAtOnce
     this.#active = maxAtOnce
+    const buyer: Purchase.Buyer = {
+      answers: this.#answers,
+      payer: this.#payer,
+      owner,
+      isUsable: Purchase.usableSince(this.#since),
+      check: (batch) => this.#check(batch, options),
+      // The plan has not named the targets of other batches.
+      fateOf: (batch) => {
+        if (Purchase.isRepeatable(batch)) return this.#repeats.has(batch.key) ? "repeat" : "leave"
+        return isAgain && this.#doubts.has(batch.key) ? "anew" : "leave"
+      },
+      onAnswers: (answers) => {
+        for (const answer of answers) this.#add(answer)
+        this.#announce(options)
+      },
+      pause: async () => {
+        await this.#called(({ signal }) => Signal.sleep(Purchase.lookAgainMs, signal))
+        if (this.#status !== "running") throw stopped
+      },
+    }
     const ended = await Promise.allSettled(
-      Array.from({ length: maxAtOnce }, () => this.#work(owner, options)),
+      Array.from({ length: maxAtOnce }, () => this.#work(buyer)),
     )
     for (const end of ended) if (end.status === "rejected") throw end.reason
   }
 
-  async #work(owner: string, options: GoOptions) {
+  async #work(buyer: Purchase.Buyer) {
     try {
       while (this.#status === "running" && this.#active <= this.#width) {
-        const batch = (await this.#repeat(owner)) ?? (await this.#take(owner))
-        if (batch === undefined) break
-        await this.#deliver(batch, options)
-        this.#announce(options)
+        const items = this.#queue.splice(-this.#size).reverse()
+        if (items.length === 0) break
+        try {
+          const { bought } = await Purchase.buy(buyer, items)
+          if ((await bought).length > 0) this.#isShort = true
+        } catch (error) {
+          this.#putBack(items)
+          if (error instanceof InsufficientCredits) continue
+          if (error !== stopped && !isClientError(error)) throw error
+          if (isClientError(error)) this.#haltFor(error)
+          else this.#endCalls()
+        }
       }
     } catch (error) {
       this.#endCalls()
@@ -391,114 +404,49 @@ export class Run {
     }
   }
 
-  /** Takes over a batch that the plan repeats. The run that sends it may still be at work. */
-  async #repeat(owner: string): Promise<Batch | undefined> {
-    for (;;) {
-      const batch = this.#repeats.shift()
-      if (batch === undefined) return undefined
-      // The run may have paused for a day since its plan.
-      if (!Purchase.isRepeatable(batch)) {
-        this.#isShort = true
-        continue
-      }
-      const sending = { answers: this.#answers, payer: this.#payer, batch }
-      const adopted = await Purchase.adopt(sending, owner)
-      if (adopted !== undefined) return adopted
-      this.#await(batch.items)
-    }
-  }
-
-  /** Takes the next targets that nobody else sends. */
-  async #take(owner: string): Promise<Batch | undefined> {
-    for (;;) {
-      const items = this.#queue.splice(-this.#size).reverse()
-      if (items.length === 0) return undefined
-      const batch = { key: uuid(), items, sentAt: Date.now(), owner }
-      const isUsable = Purchase.usableSince(this.#since)
-      const taken = await this.#answers.take(this.#payer, batch, isUsable)
-      const mine = new Set(taken?.items.map(({ target }) => target))
-      this.#await(items.filter(({ target }) => !mine.has(target)))
-      if (taken !== undefined) return taken
-    }
-  }
-
-  #await(items: ReadonlyArray<Item>) {
-    for (const { target } of items) if (this.#isOpen(target)) this.#awaited.add(target)
-  }
-
-  /**
-   * Looks for what other runs have answered or given up. Resolves to true when the run has to go on:
-   * there is something to send, or another run is still at work.
-   */
-  async #lookAgain(options: GoOptions): Promise<boolean> {
-    if (this.#status !== "running" || this.#awaited.size === 0) return false
-    const pending = await this.#answers.pending(this.#payer)
-    await this.#find([...this.#awaited])
-    const isAwaited = (target: string) => this.#awaited.has(target)
-    for (const batch of Purchase.batchesWith(pending, isAwaited)) {
-      if (await Purchase.isAtWork(this.#answers, batch)) continue
-      // The plan has not named the other targets of a batch that it did not know.
-      if (this.#planned.has(batch.key)) this.#repeats.push(batch)
-      else this.#isShort = true
-      for (const { target } of batch.items) this.#awaited.delete(target)
-    }
-    const sent = targetsOf(pending)
-    const free = [...this.#awaited].filter((target) => !sent.has(target))
-    for (const target of free) this.#awaited.delete(target)
-    this.#putBack({
-      items: free.map((target) => ({ target, url: this.#targets.get(target) ?? target })),
-    })
-    this.#announce(options)
-    if (this.#queue.length > 0 || this.#repeats.length > 0) return true
-    if (this.#awaited.size > 0) await this.#pause()
-    return this.#awaited.size > 0
-  }
-
-  async #pause() {
-    const call: Call = { controller: new AbortController() }
-    this.#calls.add(call)
-    await Signal.sleep(Purchase.lookAgainMs, call.controller.signal).catch(() => undefined)
-    this.#calls.delete(call)
-  }
-
-  async #deliver(batch: Batch, options: GoOptions) {
+  /** Makes a call that `stop` can abort. Rejects with `stopped` then. */
+  async #called<A>(
+    act: (options: { readonly signal: AbortSignal; readonly call: Call }) => Promise<A>,
+  ): Promise<A> {
     const call: Call = { controller: new AbortController() }
     const { signal } = call.controller
     this.#calls.add(call)
-    const client = this.#connect((error, waitMs) => {
-      if (this.#status !== "running" || !Purchase.isRepeatable(batch)) call.controller.abort()
-      call.delay = { error, until: Date.now() + waitMs }
-      options.onChange?.()
-    })
     try {
-      const { found, isFirst, result } = await Purchase.send(
-        client,
-        { answers: this.#answers, payer: this.#payer, batch },
-        {
-          // The plan has promised this price.
-          maxCredits: this.#price && Math.ceil(this.#price * batch.items.length),
-          maxAgeSeconds: this.#maxAgeSeconds,
-          signal,
-        },
-      )
-      if (isFirst) this.#creditsUsed += result.creditsUsed
-      for (const answer of found) this.#add(answer)
+      return await act({ signal, call })
     } catch (error) {
-      await this.#fail(batch, error, signal.aborted)
+      throw signal.aborted ? stopped : error
     } finally {
       this.#calls.delete(call)
     }
   }
 
-  async #fail(batch: Batch, error: unknown, isAborted: boolean) {
-    if (error instanceof InsufficientCredits) {
-      this.#putBack(batch)
-      return this.#spendTheRest(batch.items.length, error)
+  async #check(batch: Batch, options: GoOptions): Promise<CheckResult> {
+    if (this.#status !== "running") throw stopped
+    const { items, key } = batch
+    this.#repeats.add(key)
+    try {
+      const result = await this.#called(({ call, signal }) => {
+        const client = this.#connect((error, waitMs) => {
+          if (this.#status !== "running" || !Purchase.isRepeatable(batch)) call.controller.abort()
+          call.delay = { error, until: Date.now() + waitMs }
+          options.onChange?.()
+        })
+        const urls = items.map(({ url }) => url)
+        return client.check(urls, {
+          idempotencyKey: key,
+          // The plan has promised this price.
+          maxCredits: this.#price && Math.ceil(this.#price * items.length),
+          maxAgeSeconds: this.#maxAgeSeconds,
+          provenance: true,
+          signal,
+        })
+      })
+      this.#creditsUsed += result.creditsUsed
+      return result
+    } catch (error) {
+      if (error instanceof InsufficientCredits) await this.#spendTheRest(items.length, error)
+      throw error
     }
-    this.#repeats.unshift(batch)
-    if (isAborted) return this.#endCalls()
-    if (!isClientError(error)) throw error
-    this.#haltFor(error)
   }
 
   #haltFor(error: AnyClientError, availableCredits?: number) {
@@ -547,6 +495,9 @@ export class Run {
     onChange?.()
   }
 }
+
+/** The user has stopped the run. */
+const stopped = new Error("The run was stopped.")
 
 /** Returns undefined when the key may not ask. */
 const availableTo = async (client: ReturnType<Connect>, signal?: AbortSignal) => {

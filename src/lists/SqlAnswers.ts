@@ -72,7 +72,7 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
       keep: ({ account, service }, key, answers) =>
         promise(
           Effect.gen(function* () {
-            const removed = yield* sql`DELETE FROM pending WHERE key = ${key} RETURNING key`
+            yield* sql`DELETE FROM pending WHERE key = ${key}`
             const rows = answers.map((answer) => ({
               service,
               account,
@@ -85,7 +85,6 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
               yield* sql`INSERT INTO answers ${sql.insert(rows)}
                 ON CONFLICT DO UPDATE SET url = excluded.url, at = excluded.at, text = excluded.text
                 WHERE excluded.at >= at`
-            return removed.length > 0
           }).pipe(sql.withTransaction),
         ),
       enter: async () => {

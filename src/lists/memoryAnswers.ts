@@ -48,7 +48,7 @@ export const memoryAnswers = (): Answers => {
         answers.set(answer.target, answer)
         spellings.set(answer.outcome.url, answer.target)
       }
-      return pending.delete(key)
+      pending.delete(key)
     },
     enter: async () => {
       const owner = uuid()
