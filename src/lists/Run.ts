@@ -89,15 +89,15 @@ export class Run {
   readonly #outcomes = new Map<string, Pick<Answer, "outcome" | "at">>()
   /** The targets of the planned list, each with the first URL that has it. */
   #targets: ReadonlyMap<string, string> = new Map()
-  /** The batches without an answer that the plan names. Batches of this run are added. */
+  /** The batches without an answer that the plan names. What this run could not send is added. */
   #repeats = new Set<string>()
   #doubts = new Set<string>()
   /** The targets that may be charged a second time. */
   #doubtful: Array<Item> = []
   /** The targets that have to be sent. The last one is sent first. */
   #queue: Array<Item> = []
-  /** True when targets of the plan were left out. */
-  #isShort = false
+  /** Targets that this start leaves to another plan. */
+  #left: Array<Item> = []
   readonly #calls = new Set<Call>()
   #status: Status = "stopped"
   #halt: { readonly error: AnyClientError; readonly availableCredits?: number } | undefined
@@ -213,7 +213,8 @@ export class Run {
         leave()
       }
     } finally {
-      const isDone = this.#queue.length === 0 && !this.#isShort
+      this.#putBack(this.#left.splice(0))
+      const isDone = this.#queue.length === 0
       this.#status = this.#halt !== undefined ? "halted" : isDone ? "done" : "stopped"
       this.#announce(options)
     }
@@ -250,10 +251,9 @@ export class Run {
   ) {
     let done = 0
     const judge = judging(client)
-    const pieces = piecesOf(urls)
     const options = { signal, maxAgeSeconds: this.#maxAgeSeconds }
-    const next = async () => pieces.next()
-    for await (const judged of mapInOrder({ next }, maxAtOnce, (piece) => judge(piece, options))) {
+    const pieces = piecesOf(urls)
+    for await (const judged of mapInOrder(pieces, maxAtOnce, (piece) => judge(piece, options))) {
       for (const entry of judged.entries) this.#entries.set(entry.url, entry)
       done += judged.entries.length
       onProgress?.(done, urls.length)
@@ -276,7 +276,6 @@ export class Run {
       if (!targets.has(target)) targets.set(target, url)
     }
     this.#targets = targets
-    this.#isShort = false
     const sent = pending.filter(({ items }) => items.some(({ target }) => this.#isOpen(target)))
     const repeats = sent.filter(Purchase.isRepeatable)
     const old = sent.filter((batch) => !Purchase.isRepeatable(batch))
@@ -360,9 +359,11 @@ export class Run {
       owner,
       isUsable: Purchase.usableSince(this.#since),
       check: (batch) => this.#check(batch, options),
-      // The plan has not named the targets of other batches.
+      // The plan has not named the targets of other batches. A batch is taken over once, so that
+      // two runs that do not know of each other do not take it from each other for ever.
       fateOf: (batch) => {
-        if (Purchase.isRepeatable(batch)) return this.#repeats.has(batch.key) ? "repeat" : "leave"
+        if (Purchase.isRepeatable(batch))
+          return this.#repeats.delete(batch.key) ? "repeat" : "leave"
         return isAgain && this.#doubts.has(batch.key) ? "anew" : "leave"
       },
       onAnswers: (answers) => {
@@ -387,7 +388,7 @@ export class Run {
         if (items.length === 0) break
         try {
           const { bought } = await Purchase.buy(buyer, items)
-          if ((await bought).length > 0) this.#isShort = true
+          this.#left.push(...(await bought))
         } catch (error) {
           this.#putBack(items)
           if (error instanceof InsufficientCredits) continue
@@ -423,7 +424,6 @@ export class Run {
   async #check(batch: Batch, options: GoOptions): Promise<CheckResult> {
     if (this.#status !== "running") throw stopped
     const { items, key } = batch
-    this.#repeats.add(key)
     try {
       const result = await this.#called(({ call, signal }) => {
         const client = this.#connect((error, waitMs) => {
@@ -445,6 +445,7 @@ export class Run {
       return result
     } catch (error) {
       if (error instanceof InsufficientCredits) await this.#spendTheRest(items.length, error)
+      else this.#repeats.add(key)
       throw error
     }
   }
@@ -509,7 +510,7 @@ const availableTo = async (client: ReturnType<Connect>, signal?: AbortSignal) =>
   }
 }
 
-function* piecesOf(urls: ReadonlyArray<string>) {
+async function* piecesOf(urls: ReadonlyArray<string>) {
   for (let start = 0; start < urls.length; start += maxUrls)
     yield urls.slice(start, start + maxUrls)
 }

@@ -43,6 +43,24 @@ const processOf = (store: Answers) => {
   return { answers, kill }
 }
 
+/** A window that cannot see which other windows are at work. */
+const blind = (answers: Answers): Answers => {
+  const own = new Set<string>()
+  return {
+    ...answers,
+    enter: async () => {
+      const { leave, owner } = await answers.enter()
+      own.add(owner)
+      const end = () => {
+        own.delete(owner)
+        leave()
+      }
+      return { owner, leave: end }
+    },
+    isAtWork: async (owner) => own.has(owner),
+  }
+}
+
 /** Numbers from 0 to 1 by a seed. */
 const random = (seed: number) => {
   let state = seed * 2654435761 + 1
@@ -61,7 +79,7 @@ const spellings = [
 const universe = Array.from({ length: 240 }, (_, i) => `site${i}.example.com`)
 
 /** Three days with a store. Returns what each target was charged. */
-const threeDays = (store: Answers, seed: number) =>
+const threeDays = (store: Answers, seed: number, view = (answers: Answers) => answers) =>
   Effect.gen(function* () {
     const { account, books, keys, ledger, url: service, key } = yield* start({ credits: 40 })
     const next = random(seed)
@@ -118,7 +136,7 @@ const threeDays = (store: Answers, seed: number) =>
       const runs = fault === 3 ? [0, 1] : [0]
       let allowed = 0
       const going = runs.map(async () => {
-        const run = new Run({ answers, connect, service, apiKey })
+        const run = new Run({ answers: view(answers), connect, service, apiKey })
         const plan = await run.plan(listOf())
         allowed += plan.maxCredits ?? 0
         const isStopped = fault === 4
@@ -162,6 +180,10 @@ const fakeClock = Effect.acquireRelease(
 describe("three days of lists and faults", () => {
   it.scopedLive.each([1, 2, 3, 4, 5, 6])("charge each target once, seed %i", (seed) =>
     Effect.zipRight(fakeClock, threeDays(memoryAnswers(), seed)),
+  )
+
+  it.scopedLive.each([11, 12, 13])("charge each target once in blind windows, seed %i", (seed) =>
+    Effect.zipRight(fakeClock, threeDays(memoryAnswers(), seed, blind)),
   )
 
   it.scopedLive("charge each target once with a file", () =>
