@@ -22,7 +22,7 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import type { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
 import { csv, finished, project, rowsOf, spending, timeout, toEnd } from "../support/BulkCheck.ts"
 import type { Scope } from "../../src/Scope.ts"
-import { bundle, exited, shell, start, stateFolder } from "../support/Program.ts"
+import { bundle, shell, start, stateFolder } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
@@ -50,16 +50,6 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
     }
   })
 
-/** One URL in ten is invalid, one in a hundred fails at the provider, and some are repeated. */
-const mixed = (length: number) =>
-  Array.from({ length }, (_, i) =>
-    i % 100 === 7
-      ? "provider-error.example.com"
-      : i % 10 === 3
-        ? `host${i}`
-        : `https://site${i % 1200}.example.com/page`,
-  )
-
 /** Nothing of a run is left but its output and the answers. */
 const expectNothingLeft = (cwd: string) =>
   assert.deepStrictEqual(
@@ -68,39 +58,6 @@ const expectNothingLeft = (cwd: string) =>
   )
 
 describe("a bulk check that is stopped", () => {
-  it.scopedLive(
-    "a bulk check that is killed three times charges each checked URL once, and writes its output in the order of the list",
-    () =>
-      Effect.gen(function* () {
-        const { args, books, cwd, list, spent } = yield* service(20_000)
-        const urls = mixed(2000)
-        list(urls)
-        const command = [...args, "--output", "out.csv"]
-        for (const share of [0.1, 0.4, 0.7]) {
-          const running = yield* start(cwd, command)
-          yield* spent(Math.floor(1000 * (share + Math.random() * 0.2)))
-          running.signal("SIGKILL")
-          yield* exited(running)
-          assert.isFalse(existsSync(join(cwd, "out.csv")))
-        }
-        const last = yield* toEnd(cwd, command)
-        assert.strictEqual(last.code, 0, last.stderr)
-        assert.match(last.stderr, /^2,000 addresses: [\d,]+ answered today \(0 credits\), /m)
-        const rows = csv(cwd, "out.csv")
-        assert.deepStrictEqual(
-          rows.map(([url]) => url),
-          urls,
-        )
-        const priced = rows.filter(([, , , , reason]) => reason === "").map(([url]) => url)
-        assert.lengthOf(priced, 1780)
-        const targets = new Set(priced).size
-        assert.match(last.stdout, /1,780 have figures and 220 have none /)
-        assert.deepInclude(yield* books, { charged: targets, held: 0 })
-        expectNothingLeft(cwd)
-      }),
-    timeout,
-  )
-
   it.scopedLive(
     "a bulk check of a file or stdin exits with 1 on Ctrl-C and explains how to resume",
     () =>
