@@ -3,7 +3,7 @@ import { Kept } from "./Kept.tsx"
 import { KeyPanel } from "./KeyPanel.tsx"
 import { ListPanel } from "./ListPanel.tsx"
 import { RunPanel } from "./RunPanel.tsx"
-import { hasSyntheticFigures, isUnkept, shown } from "./ConsoleState.ts"
+import { hasSyntheticFigures, isUnkept, oldRuns, shown } from "./ConsoleState.ts"
 
 export const Console = () => (
   <main>
@@ -26,6 +26,12 @@ export const Console = () => (
           </p>
         )}
       </div>
+      {oldRuns.value.some(({ checked, failed, total }) => checked + failed < total) && (
+        <p class="notice">
+          Before anything is paid: finish open runs with 1.1.0 first. This version does not continue
+          them, and pays for their addresses again.
+        </p>
+      )}
       {shown.value === undefined ? (
         <Empty />
       ) : (

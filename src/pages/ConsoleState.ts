@@ -55,17 +55,14 @@ export interface Check {
   readonly isWanted: boolean
 }
 
-export interface Planning {
-  readonly done: number
-  readonly all: number
-  readonly delay?: Delay
-}
-
 /** Why the console asks before it pays. `wanted`: the user wants to see the plan. */
 export type Reason = "wanted" | "doubtful" | "limit" | "balance"
 
 export const shown = signal<Check | undefined>(undefined)
-export const planning = signal<Planning | undefined>(undefined)
+/** The number of URLs that the service has previewed, and of those that it has to. */
+export const planning = signal<
+  { readonly done: number; readonly all: number; readonly delay?: Delay } | undefined
+>(undefined)
 /** What the plan asks the user; undefined when it asks nothing. */
 export const question = signal<ReadonlyArray<Reason> | undefined>(undefined)
 /** The error that ended the plan or the run. */
@@ -119,21 +116,12 @@ export const secondsLeft = computed(() => {
 })
 
 const longList = 20_000
-
-let isChanging = false
+let redraw: ReturnType<typeof setTimeout> | undefined
 
 /** Redraws at most once per 150 ms, or once per second for a long list, which is slow to sort. */
 const change = () => {
-  if (isChanging) return
-  isChanging = true
   const isLong = (shown.value?.list.items.length ?? 0) > longList
-  setTimeout(
-    () => {
-      isChanging = false
-      changes.value++
-    },
-    isLong ? 1000 : 150,
-  )
+  redraw ??= setTimeout(() => ((redraw = undefined), changes.value++), isLong ? 1000 : 150)
 }
 
 /** True when the list has the outcomes of its last check. */
@@ -142,19 +130,14 @@ export const isChecked = ({ items }: UrlList): boolean =>
 
 /** True when the browser cannot store answers. */
 export const isUnkept = signal(false)
-
-/** True when the latest results were exported. */
-export const isExported = signal(false)
-
 addEventListener("beforeunload", (event) => {
-  if (isUnkept.value && !isExported.value && results.value.checked > 0) event.preventDefault()
+  if (isUnkept.value && results.value.checked > 0) event.preventDefault()
 })
 
-const kept = IndexedAnswers.open(`authority-answers${base}`).catch(() => {
+const answers = IndexedAnswers.open(`authority-answers${base}`).catch(() => {
   isUnkept.value = true
-  return undefined
+  return { ...memoryAnswers(), clear: async () => {} }
 })
-const inMemory = memoryAnswers()
 
 // A second click while the first one asks for the key would pay once more.
 let isStarting = false
@@ -192,12 +175,8 @@ const start = async (begun: Begun, options: PlanOptions): Promise<boolean> => {
   try {
     const apiKey = await currentKey()
     if (apiKey === undefined) return false
-    const run = new Run({
-      answers: (await kept) ?? inMemory,
-      connect: connect(apiKey),
-      service: location.origin + base,
-      apiKey,
-    })
+    const service = location.origin + base
+    const run = new Run({ answers: await answers, connect: connect(apiKey), service, apiKey })
     void plan({ ...begun, key: apiKey, account: account.value, run }, options)
     return true
   } finally {
@@ -234,7 +213,8 @@ const plan = async (check: Check, options: PlanOptions) => {
   const onProgress = (done: number, all: number) => (planning.value = { done, all })
   try {
     const plan = await run.plan(urls, { ...options, signal, onProgress })
-    if (signal.aborted) return
+    // The user may have taken the key away meanwhile.
+    if (signal.aborted || key.value !== check.key) return
     batch(() => {
       shown.value = { ...check, plan }
       question.value = reasonsOf(plan, isWanted)
@@ -270,7 +250,6 @@ export const confirm = async (doubtful?: "again" | "leaveOut") => {
   const onChange = () => {
     spend(run.creditsUsed - seen)
     seen = run.creditsUsed
-    isExported.value = false
     change()
   }
   const sent = run.go({ doubtful, onChange })
@@ -331,7 +310,7 @@ void OldRuns.read(oldRunsName).then((found) => (oldRuns.value = found))
 /** Deletes the answers, the key and the runs of 1.1.0, unless a run is active. */
 export const deleteAll = async () => {
   if (isActive.value) return
-  await (await kept)?.clear()
+  await (await answers).clear()
   await OldRuns.remove(oldRunsName)
   leave()
   oldRuns.value = []

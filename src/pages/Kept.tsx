@@ -43,28 +43,20 @@ export const Kept = () => (
 )
 
 const OldRuns = () => (
-  <>
-    {oldRuns.value.some(({ checked, failed, total }) => checked + failed < total) && (
-      <p class="notice">
-        Before anything is paid: finish open runs with 1.1.0 first. This version does not continue
-        them, and pays for their addresses again.
-      </p>
-    )}
-    <details>
-      <summary>Runs of version 1.1.0</summary>
-      <ol class="runs">
-        {oldRuns.value.map((run) => (
-          <li key={run.id}>
-            <button type="button" class="run" onClick={() => void exportRun(run)}>
-              <span class="when">{date.format(run.startedAt)}</span>
-              <strong>{run.name === "" ? addresses(run.total) : run.name}</strong>
-              <span class="sub">Export as CSV</span>
-            </button>
-          </li>
-        ))}
-      </ol>
-    </details>
-  </>
+  <details>
+    <summary>Runs of version 1.1.0</summary>
+    <ol class="runs">
+      {oldRuns.value.map((run) => (
+        <li key={run.id}>
+          <button type="button" class="run" onClick={() => void exportRun(run)}>
+            <span class="when">{date.format(run.startedAt)}</span>
+            <strong>{run.name === "" ? addresses(run.total) : run.name}</strong>
+            <span class="sub">Export as CSV</span>
+          </button>
+        </li>
+      ))}
+    </ol>
+  </details>
 )
 
 const exportRun = ({ csv, startedAt }: OldRun) =>

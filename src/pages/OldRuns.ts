@@ -1,5 +1,5 @@
 /** The runs that the console of 1.1.0 kept in this browser. They can be exported, not continued. */
-import { deleteDB, openDB } from "idb"
+import { deleteDB, type IDBPDatabase, openDB } from "idb"
 import * as v from "valibot"
 import { Failure, Success } from "../client/Bodies.ts"
 import { invalid, type Outcome } from "../client/Outcomes.ts"
@@ -42,10 +42,7 @@ export const read = async (name: string): Promise<ReadonlyArray<OldRun>> => {
   try {
     // To open a database would make it.
     if ((await indexedDB.databases()).every((known) => known.name !== name)) return []
-    const db = await openDB(name)
-    const all = await db.getAll("runs")
-    db.close()
-    return all
+    return (await reading(name, (db) => db.getAll("runs")))
       .flatMap((value) => {
         const read = v.safeParse(Summary, value)
         return read.success ? { ...read.output, csv: () => csvOf(name, read.output.id) } : []
@@ -56,14 +53,21 @@ export const read = async (name: string): Promise<ReadonlyArray<OldRun>> => {
   }
 }
 
-const csvOf = async (name: string, id: string): Promise<string> => {
+/** An open database could not be deleted. */
+const reading = async <A>(name: string, read: (db: IDBPDatabase) => Promise<A>): Promise<A> => {
   const db = await openDB(name)
+  return read(db).finally(() => db.close())
+}
+
+const csvOf = async (name: string, id: string): Promise<string> => {
   // The keys of all parts of a run: an array is greater than any text.
   const parts = IDBKeyRange.bound([id], [id, []])
-  const { items, own } = v.parse(List, await db.get("lists", id))
-  const entries = v.parse(v.array(Entries), await db.getAll("entries", parts)).flat()
-  const batches = v.parse(v.array(Batch), await db.getAll("batches", parts))
-  db.close()
+  const [list, journal, sent] = await reading(name, (db) =>
+    Promise.all([db.get("lists", id), db.getAll("entries", parts), db.getAll("batches", parts)]),
+  )
+  const { items, own } = v.parse(List, list)
+  const entries = v.parse(v.array(Entries), journal).flat()
+  const batches = v.parse(v.array(Batch), sent)
   const outcomes = new Map<string, Outcome>()
   for (const { answer, items } of batches)
     for (const [i, outcome] of (answer?.outcomes ?? []).entries()) {

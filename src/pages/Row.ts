@@ -49,6 +49,9 @@ export const rowsOf = (
 
 export const isWaiting = ({ outcome }: Row) => outcome === undefined
 
-/** True when a retry may succeed. */
-export const isWorthRetrying = ({ reason }: Row) =>
-  reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
+/** True when a retry may succeed. An address that the vendor does not know waits for an hour. */
+export const isWorthRetrying = ({ outcome }: Row) =>
+  outcome !== undefined &&
+  "reason" in outcome &&
+  outcome.reason !== "INVALID_URL" &&
+  outcome.cause !== "unknown"

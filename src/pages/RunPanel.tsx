@@ -11,7 +11,6 @@ import {
   goOn,
   hasSyntheticFigures,
   isActive,
-  isExported,
   problem,
   question,
   results,
@@ -63,7 +62,6 @@ const Exports = ({
   const exportAs = (text: string, type: "csv" | "json") => {
     download(text, type, { at: new Date(shown.startedAt), isSynthetic: hasSyntheticFigures })
     outcome.value = ""
-    if (isAll) isExported.value = true
   }
   const isEmpty = rows.value.length === 0
   const kind = status.value === "done" ? "primary" : ""
