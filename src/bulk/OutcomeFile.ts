@@ -3,14 +3,14 @@
  * written, so an incomplete file never has the final name.
  */
 import { closeSync, lstatSync, openSync, readSync } from "node:fs"
-import { open, rename } from "node:fs/promises"
+import { open, rename, rm, stat } from "node:fs/promises"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { OutputFailed } from "./OutputFailed.ts"
 import { refuseLink } from "./refuseLink.ts"
 
 export interface OutcomeFile {
-  /** Empties the file. Call `begin` only when no other run can be writing to the file. */
+  /** Begins an empty file. Another run that writes to the same file then fails at its end. */
   readonly begin: Effect.Effect<void, OutputFailed>
   /**
    * Writes text. Returns when the text is written, so that a slow output does not fill the memory.
@@ -33,15 +33,26 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
     })
     const attempt = <A>(act: () => Promise<A>) =>
       Effect.tryPromise({ try: act, catch: OutputFailed.of(filename) })
-    const handle = yield* Effect.acquireRelease(
-      attempt(() => open(partial, "a")),
-      (handle) => Effect.ignore(Effect.tryPromise(() => handle.close())),
-    )
+    const opened = (flags: string) =>
+      Effect.acquireRelease(
+        attempt(() => open(partial, flags)),
+        (handle) => Effect.ignore(Effect.tryPromise(() => handle.close())),
+      )
+    const scope = yield* Effect.scope
+    let handle = yield* opened("a")
     return {
-      begin: attempt(() => handle.truncate()),
+      begin: Effect.gen(function* () {
+        yield* attempt(() => rm(partial, { force: true }))
+        handle = yield* Effect.provideService(opened("ax"), Scope.Scope, scope)
+      }),
       write: (text) => attempt(() => handle.appendFile(text)),
       finish: attempt(async () => {
         await handle.sync()
+        const [mine, found] = await Promise.all([
+          handle.stat(),
+          stat(partial).catch(() => undefined),
+        ])
+        if (mine.ino !== found?.ino) throw new Error("another run writes to the same file")
         await rename(partial, filename)
       }),
     }

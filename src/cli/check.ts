@@ -1,7 +1,6 @@
 /**
- * Checks a list of URLs of any length through the HTTP API. The journal beside the list stores every
- * answer. After an interrupted run, the same command goes on. After a finished run, it costs nothing
- * to write the outcomes once more, in any format. A list from stdin needs `--journal` for that.
+ * Checks a list of URLs of any length through the HTTP API. One file of the user stores every answer,
+ * so that no list pays again for what another list, or an interrupted run, has paid for.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
@@ -16,14 +15,17 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as CheckedList from "../bulk/CheckedList.ts"
 import * as Client from "../client/PromiseClient.ts"
-import * as SqlCheckJournal from "../sql/CheckJournal.ts"
+import { baseUrlOf } from "../client/Request.ts"
+import { isHidden } from "../client/Targets.ts"
 import * as CheckTally from "../bulk/CheckTally.ts"
 import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
-import * as PlanText from "../run/PlanText.ts"
-import { type Connect, OtherAccount } from "../run/Run.ts"
+import { AnswersFailed } from "../lists/AnswersFailed.ts"
+import type { Plan } from "../lists/Plan.ts"
+import * as PlanText from "../lists/PlanText.ts"
+import { type Connect, Run } from "../lists/Run.ts"
+import * as AnswersFile from "./AnswersFile.ts"
 import { line, write } from "./Output.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import * as Progress from "./Progress.ts"
@@ -63,8 +65,8 @@ const Options = Schema.Struct({
   delimiter: Schema.optional(Delimiter),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  journal: Schema.optional(
-    Schema.NonEmptyString.annotations({ message: () => "expected a file name" }),
+  answers: Schema.optional(
+    Schema.NonEmptyString.annotations({ message: () => "expected a file name, or none" }),
   ),
   yes: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
@@ -79,6 +81,11 @@ const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Eff
 /** The run ended before every URL had an outcome. `message` says why, and what to do. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
+/** The service refused a request, or did not answer. */
+class ClientFailed extends Data.TaggedError("ClientFailed")<{
+  readonly error: Client.AnyClientError
+}> {}
+
 const check = (given: Options) =>
   Effect.gen(function* () {
     const output = given.output === "-" ? undefined : given.output
@@ -88,34 +95,42 @@ const check = (given: Options) =>
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
     })
-    const journal = journalOf(options, input)
-    yield* refuseOverwriting({ list: input.file, journal, output })
-    const resume = howToResume(journal, input)
+    const answers = AnswersFile.placeOf(options.answers)
+    yield* refuseOverwriting({ list: input.file, answers, output })
+    const resume = howToResume(answers, input)
     const ended = yield* Effect.gen(function* () {
-      if (journal === undefined || !existsSync(journal)) yield* greet(options)
+      yield* greet(options)
       const isOnScreen = output === undefined && process.stdout.isTTY
       const shown = { unit: "URLs", isLogged: true, isDrawn: !isOnScreen }
       const previewed = yield* Progress.make(shown)
       const progress = yield* Progress.make(shown)
       const sink =
         output === undefined || options.preview ? stdout : yield* OutcomeFile.file(output)
-      const list = yield* CheckedList.open(urlsOf(input), {
+      const run = new Run({
+        answers: yield* AnswersFile.open(answers, { isReadOnly: options.preview }),
         connect: connecting(options, reportRetries(progress)),
-        openJournal: SqlCheckJournal.open,
-        journal,
-        isRenewed: options.again,
-        onProgress: (done, all) => Effect.runSync(previewed.show(done / all, done, "previewed")),
+        service: baseUrlOf(options.url),
+        apiKey: Redacted.value(options.key),
       })
-      if (options.preview) return yield* showPreview(options, input, list)
-      yield* announce({ again: options.again, hasJournal: journal !== undefined }, list, progress)
-      const doubtful = yield* consent(options, input, list)
-      yield* list.begin
-      const summary = yield* run(options, { input, format, sink, progress, list, doubtful })
-      return { summary, run: list.run }
+      const plan = yield* attempt((signal) =>
+        run.plan(urlsOf(input), {
+          signal,
+          isAgain: options.again,
+          maxAgeMs: options.maxAge && Duration.toMillis(options.maxAge),
+          onProgress: (done, all) => Effect.runSync(previewed.show(done / all, done, "previewed")),
+        }),
+      )
+      if (options.preview) return yield* showPreview(options, input, { plan, run })
+      for (const text of PlanText.describe(plan, yield* Clock.currentTimeMillis))
+        yield* progress.report(text)
+      yield* warnOfJournals(plan, [input.file, output], progress)
+      const doubtful = yield* consent(options, input, plan)
+      const summary = yield* running(options, { input, format, sink, progress, run, doubtful })
+      return { summary, run }
     }).pipe(
       Effect.catchTags({
         ClientFailed: ({ error }) => new CheckStopped({ message: reason(error, options) }),
-        JournalFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
+        AnswersFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
         OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
       }),
       Effect.scoped,
@@ -170,14 +185,17 @@ export const verb = Verb.make({
       .option("--preview", "say what the check would do and cost, free of charge, and end")
       .option(
         "--max-credits <CREDITS>",
-        "the most that the list may cost, earlier runs included, but not those before --again; above it, nothing is checked",
+        "the most that the check may cost; above it, nothing is checked",
       )
-      .option("--max-age <TIME>", "buy figures anew that are older (default: the service decides)")
       .option(
-        "--journal <FILE>",
-        "file that stores the paid answers (default: the list's name with .journal)",
+        "--max-age <TIME>",
+        "buy anew what was answered longer ago, and figures that are older (default: 30d, and the service decides)",
       )
-      .option("--again", "check a finished list once more, and pay for it once more")
+      .option("--again", "buy all addresses anew, whatever was answered before")
+      .option(
+        "--answers <FILE>",
+        `file that keeps the paid answers, or none (default: ${AnswersFile.shownPlace})`,
+      )
       .option("--yes", "go on where a terminal would be asked"),
   options: Options,
   run: check,
@@ -185,32 +203,25 @@ export const verb = Verb.make({
 
 const urlsOf = ({ items }: UrlInput.UrlInput) => items.map(({ url }) => url)
 
-/** Finds the place of the journal. A list that cannot be read again has one only with `--journal`. */
-const journalOf = (options: Options, { file }: UrlInput.UrlInput) => {
-  const { journal = file === undefined ? undefined : `${file}.journal` } = options
-  const isReadOnly = options.preview && (options.again || !existsSync(journal ?? ""))
-  return isReadOnly ? undefined : journal
-}
-
-/** Fails when two of the files are the same. The journal need not exist yet. */
+/** Fails when two of the files are the same. The answers need not exist yet. */
 const refuseOverwriting = (files: {
   readonly list: string | undefined
-  readonly journal: string | undefined
+  readonly answers: string | undefined
   readonly output: string | undefined
 }) =>
   Effect.gen(function* () {
     const placeOf = (file: string | undefined) =>
       file !== undefined && existsSync(file) ? realpathSync(file) : file && resolve(file)
-    const [list, journal, output] = [files.list, files.journal, files.output].map(placeOf)
-    if (output !== undefined && (output === list || output === journal)) {
-      const what = output === list ? "list" : "journal"
+    const [list, answers, output] = [files.list, files.answers, files.output].map(placeOf)
+    if (output !== undefined && (output === list || output === answers)) {
+      const what = output === list ? "list" : "paid answers"
       return yield* new CheckStopped({
         message: `the output ${files.output} would overwrite the ${what}; name another file with --output`,
       })
     }
-    if (journal !== undefined && journal === list) {
+    if (answers !== undefined && answers === list) {
       return yield* new CheckStopped({
-        message: `the journal ${files.journal} would overwrite the list; name another file with --journal`,
+        message: `the answers ${files.answers} would overwrite the list; name another file with --answers`,
       })
     }
   })
@@ -219,7 +230,7 @@ const refuseOverwriting = (files: {
 const showPreview = (
   { json }: Options,
   input: UrlInput.UrlInput,
-  { plan, run }: CheckedList.CheckedList,
+  { plan, run }: { readonly plan: Plan; readonly run: Run },
 ) =>
   Effect.gen(function* () {
     for (const url of urlsOf(input)) {
@@ -231,49 +242,39 @@ const showPreview = (
       )
     }
     const now = yield* Clock.currentTimeMillis
-    const preview = { ...plan, oldest: plan.oldest && isoTime(plan.oldest) }
+    const repeatedOthers = plan.repeatedOthers.length
+    const preview = { ...plan, repeatedOthers, oldest: plan.oldest && isoTime(plan.oldest) }
     yield* line(json ? JSON.stringify({ preview }) : PlanText.describe(plan, now).join("\n"))
   })
 
-/** Says what the check will do and cost, before it starts. */
-const announce = (
-  { again, hasJournal }: { readonly again: boolean; readonly hasJournal: boolean },
-  { isAnew, plan }: CheckedList.CheckedList,
+/** Says that a journal of 1.1.0 beside the list or the output is not read. */
+const warnOfJournals = (
+  { maxCredits }: Plan,
+  files: ReadonlyArray<string | undefined>,
   { report }: Progress.Progress,
 ) =>
   Effect.gen(function* () {
-    for (const text of PlanText.describe(plan, yield* Clock.currentTimeMillis)) yield* report(text)
-    if (!hasJournal && plan.maxCredits !== 0) {
-      yield* report("This check has no journal: if it stops, its answers are paid again.")
-      yield* report("Add --journal FILE to be able to continue it.")
-    }
-    if (again && !isAnew && plan.answered > 0) {
-      yield* report("The list is not finished, so --again continues it.")
-    }
-    if (plan.availableCredits === undefined && plan.answered > 0) {
-      const price = Math.ceil((plan.answered - plan.failed) * (plan.price ?? 0))
-      yield* report(
-        `Nothing is charged now. With --again the list is checked and charged again, for about ${counted(price, "credit")}.`,
-      )
-    }
+    const journal = files
+      .flatMap((file) => (file === undefined ? [] : [`${file}.journal`]))
+      .find((file) => existsSync(file))
+    if (journal === undefined || maxCredits === 0) return
+    yield* report(
+      `${journal} is a journal of 1.1.0, whose answers are not used: finish an open run with 1.1.0 first.`,
+    )
   })
 
 /**
  * Decides what may be spent. Asks on a terminal when a host is guessed, something may be charged a
  * second time, or the balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
  */
-const consent = (
-  options: Options,
-  { guessed }: UrlInput.UrlInput,
-  { plan }: CheckedList.CheckedList,
-) =>
+const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan) =>
   Effect.gen(function* () {
     const [example] = guessed
     if (example !== undefined && !options.yes) {
       const what = `The letters outside ASCII of ${counted(guessed.length, "host")} are guessed, such as in ${printable(example)}`
       if ((yield* ask(options, what, "Are they right? [y/n]")) !== "y") return yield* no
     }
-    const { availableCredits, doubtful, givenUp, maxCredits, paid } = plan
+    const { availableCredits, budget, doubtful, maxCredits } = plan
     let choice: "again" | "leaveOut" = "leaveOut"
     if (doubtful.targets > 0) {
       const answer = options.yes
@@ -282,15 +283,18 @@ const consent = (
       if (answer === "y") choice = "again"
       else if (answer !== "skip") return yield* no
     }
-    const cost = sum(maxCredits, choice === "again" ? doubtful.credits : 0)
+    const more = choice === "again" ? doubtful.credits : 0
+    const cost = maxCredits === undefined || more === undefined ? undefined : maxCredits + more
     const { maxCredits: limit } = options
-    const total = sum(cost, sum(paid, givenUp.credits))
-    if (limit !== undefined && cost !== 0 && (total === undefined || total > limit)) {
-      return yield* new CheckStopped({ message: aboveLimit(limit, cost, paid) })
+    if (limit !== undefined && (cost === undefined || cost > limit)) {
+      return yield* new CheckStopped({ message: aboveLimit(limit, cost) })
     }
-    const isShort = (cost ?? 0) > (availableCredits ?? Number.POSITIVE_INFINITY)
-    if (isShort && !options.yes && isTerminal(options)) {
-      const what = "The account has too few credits for the whole list"
+    const available = Math.min(availableCredits ?? Infinity, budget ?? Infinity)
+    if ((cost ?? 0) > available && !options.yes && isTerminal(options)) {
+      const what =
+        budget === available
+          ? "The budget of the key is too small for the whole list"
+          : "The account has too few credits for the whole list"
       if ((yield* ask(options, what, "Check as much as they pay for? [y/n]")) !== "y")
         return yield* no
     }
@@ -299,16 +303,12 @@ const consent = (
 
 const no = new CheckStopped({ message: "nothing was checked" })
 
-const sum = (one: number | undefined, other: number | undefined) =>
-  one === undefined || other === undefined ? undefined : one + other
-
-const aboveLimit = (limit: number, cost: number | undefined, paid: number) => {
+const aboveLimit = (limit: number, cost: number | undefined) => {
   const price =
     cost === undefined
       ? "the service does not name its price"
       : `the list may cost ${counted(cost, "credit")}`
-  const before = paid === 0 ? "" : `, after ${paid.toLocaleString("en")} already paid`
-  return `${price}${before}, and --max-credits is ${limit.toLocaleString("en")}; nothing was checked now`
+  return `${price}, and --max-credits is ${limit.toLocaleString("en")}; nothing was checked now`
 }
 
 const isTerminal = ({ file }: Options) =>
@@ -326,34 +326,34 @@ const ask = (options: Options, what: string, question: string) =>
       })
     : new CheckStopped({ message: `${what}; add --yes to go on. Nothing was checked` })
 
-interface Run {
+interface Running {
   readonly input: UrlInput.UrlInput
   readonly format: OutcomeFormat.OutcomeFormat
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
-  readonly list: CheckedList.CheckedList
+  readonly run: Run
   readonly doubtful: "again" | "leaveOut"
 }
 
 /** Runs the plan. An interruption ends the run and the output as too few credits do. */
-const run = (options: Options, running: Run) =>
+const running = (options: Options, parts: Running) =>
   Effect.gen(function* () {
-    const { format, input, list, sink } = running
+    const { format, input, run, sink } = parts
     yield* sink.begin
     const own = options.columns === "url" ? undefined : input.table
     yield* sink.write(format.begin(own))
     // The run has begun before the fork, so that an interruption always finds a run to abort.
-    const going = checking(options, { ...running, run: list.run })
+    const going = checking(parts)
     // Effect interrupts a child at once, and this fiber has its output to end.
-    const fiber = yield* Effect.forkScoped(writing(options, running, own, going))
+    const fiber = yield* Effect.forkScoped(writing(options, parts, own, going))
     return yield* Effect.onInterrupt(Fiber.join(fiber), () => {
-      abort(list.run)
+      abort(run)
       return Fiber.await(fiber)
     })
   })
 
 // The first call waits for the batches in flight, and the second one aborts them.
-const abort = (run: CheckedList.CheckedList["run"]) => {
+const abort = (run: Run) => {
   run.stop()
   run.stop()
 }
@@ -361,12 +361,11 @@ const abort = (run: CheckedList.CheckedList["run"]) => {
 /** Writes the outcomes as they arrive, in the order of the list, and then the summary. */
 const writing = (
   options: Options,
-  { format, input, list, progress, sink }: Run,
+  { format, input, progress, run, sink }: Running,
   own: UrlInput.UrlInput["table"],
   going: ReturnType<typeof checking>,
 ) =>
   Effect.gen(function* () {
-    const { finish, run } = list
     const tally = CheckTally.make()
     let areFirst = true
     const outcomes = Effect.forEach(
@@ -391,34 +390,36 @@ const writing = (
     yield* progress.clear
     const summary = tally.summary(run.creditsUsed)
     yield* conclude(options, sink, summary, run.status === "done")
-    if (summary.complete) yield* finish
     return summary
   })
 
 /** Starts the run. A failure of the output aborts the batches in flight, and waits until they are. */
-const checking = (
-  options: Options,
-  {
-    doubtful,
-    progress,
-    run,
-  }: Pick<Run, "doubtful" | "progress"> & Pick<CheckedList.CheckedList, "run">,
-) => {
+const checking = ({ doubtful, progress, run }: Pick<Running, "doubtful" | "progress" | "run">) => {
   const onChange = () => {
     const { answered, failed, targets } = run.progress
     const details = `${failed.toLocaleString("en")} failed, ${counted(run.creditsUsed, "credit")}`
     Effect.runSync(progress.show(answered / Math.max(1, targets), answered, details))
   }
-  const connect = connecting(options, reportRetries(progress))
-  const end = run.go({ connect, doubtful, onChange })
+  const end = run.go({ doubtful, onChange })
   return Effect.onInterrupt(
-    CheckedList.attempt(() => end),
+    attempt(() => end),
     () => {
       abort(run)
       return Effect.promise(() => end.catch(() => {}))
     },
   )
 }
+
+/** Runs a function of the engine, and sorts its errors. */
+const attempt = <A>(
+  act: (signal: AbortSignal) => Promise<A>,
+): Effect.Effect<A, AnswersFailed | ClientFailed> =>
+  Effect.tryPromise({ try: act, catch: (error) => error }).pipe(
+    Effect.catchAll((error): Effect.Effect<never, AnswersFailed | ClientFailed> => {
+      if (Client.isClientError(error)) return new ClientFailed({ error })
+      return error instanceof AnswersFailed ? Effect.fail(error) : Effect.die(error)
+    }),
+  )
 
 // Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
 // the format of `--format`, else of the extension of the output file, else a table.
@@ -456,9 +457,9 @@ const conclude = (
   })
 
 const connecting =
-  ({ key, maxAge, patience, url }: Options, onError: OnError): Connect =>
-  (onRetry) => {
-    const client = Client.AuthorityMetrics({
+  ({ key, patience, url }: Options, onError: OnError): Connect =>
+  (onRetry) =>
+    Client.AuthorityMetrics({
       apiKey: Redacted.value(key),
       baseUrl: url,
       patienceMs: Duration.toMillis(patience),
@@ -467,24 +468,17 @@ const connecting =
         return onRetry?.(error, waitMs)
       },
     })
-    if (maxAge === undefined) return client
-    const maxAgeSeconds = Duration.toSeconds(maxAge)
-    return {
-      ...client,
-      check: (urls, options) => client.check(urls, { ...options, maxAgeSeconds }),
-      preview: (urls, options) => client.preview(urls, { ...options, maxAgeSeconds }),
-    }
-  }
 
 type OnError = (error: Client.AnyClientError, waitMs: number) => void
 
-// Fails before the journal is made when the API key is wrong or no connection is possible. Ignores
-// a 429, a status of 500 or more and a timeout, because the run retries its requests.
+// Fails before anything is made when the API key is wrong or no connection is possible. Ignores a
+// 429, a status of 500 or more and a timeout, because the run retries its requests.
 const greet = (options: Options) =>
-  CheckedList.attempt((signal) =>
-    connecting({ ...options, patience: Duration.zero }, () => {})().availableCredits({ signal }),
+  attempt((signal) =>
+    connecting({ ...options, patience: Duration.zero }, () => {})().key({ signal }),
   ).pipe(
     Effect.catchTag("ClientFailed", (failure) =>
+      isHidden(failure.error) ||
       ["RateLimited", "ServiceFailed", "TimedOut"].includes(failure.error._tag)
         ? Effect.void
         : Effect.fail(failure),
@@ -496,9 +490,6 @@ const reason = (
   { patience, url }: Options,
 ): string => {
   const said = error.message.replace(/\.$/, "")
-  if (error instanceof OtherAccount) {
-    return `${said}, or name another journal with --journal and pay for the whole list`
-  }
   switch (error._tag) {
     case "Unauthorized":
       return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"
@@ -522,9 +513,9 @@ const reason = (
   }
 }
 
-const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
-  journal === undefined
-    ? "this run cannot be resumed, because it has no journal; with --journal FILE, a run has one"
+const howToResume = (answers: string | undefined, { file }: UrlInput.UrlInput) =>
+  answers === undefined
+    ? "this run cannot be resumed, because it keeps no answers; without --answers none, a run does"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 // Reports retries. Reports each kind of error at most once in ten seconds, for all batches

@@ -1,5 +1,6 @@
 /** The methods of the promise client, and what they take and return. */
 import type { HistoryAnswer, KeyAnswer, UsageAnswer } from "../contract/Wire.ts"
+import type { Answers } from "../lists/Answers.ts"
 import type { CheckResult } from "./Outcomes.ts"
 import type { Preview } from "./Preview.ts"
 
@@ -57,6 +58,13 @@ export interface UsageOptions extends CallOptions {
 export type Usage = UsageAnswer["data"]
 
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
+  /**
+   * A store of answers that outlives the call: what it has from the last 30 days, or from
+   * `maxAgeSeconds`, is not charged again. By default, a store in memory that ends with the call.
+   * A batch without an answer is repeated with its key for 23 hours, and charged anew after that.
+   * The store chooses the keys, so `idempotencyKey` is not used.
+   */
+  readonly answers?: Answers | undefined
   /** The maximum number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
   /** Called after each batch. If `onProgress` throws, the iteration ends with the thrown error. */

@@ -17,6 +17,8 @@ import * as PromiseClient from "./PromiseClient.ts"
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
+export { memoryAnswers } from "../lists/memoryAnswers.ts"
+export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { History, Key, Usage } from "./PromiseClient.ts"
 export type { Observation, Provenance, UsageRow } from "../contract/Wire.ts"
 
@@ -49,16 +51,11 @@ export interface Client {
    * Checks any number of URLs in batches of 50, with at most `concurrency` (default 4) requests in
    * flight. Each target is charged once, however often the list has it. Emits one result for each
    * batch, in the order of the URLs. With the same idempotency key, the same list is charged only
-   * once within 24 hours.
+   * once within 24 hours. With a store of `answers`, each answer is charged once.
    */
   readonly checkAll: <E, R>(
     urls: Stream.Stream<string, E, R>,
-    options?: {
-      readonly idempotencyKey?: string | undefined
-      readonly maxAgeSeconds?: number | undefined
-      readonly provenance?: boolean | undefined
-      readonly concurrency?: number | undefined
-    },
+    options?: Omit<PromiseClient.CheckAllOptions, "onProgress" | "signal">,
   ) => Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R>
   /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
   readonly preview: (

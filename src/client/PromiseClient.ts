@@ -30,6 +30,8 @@ export type {
   Usage,
   UsageOptions,
 } from "./Client.ts"
+export { memoryAnswers } from "../lists/memoryAnswers.ts"
+export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
@@ -43,6 +45,7 @@ export type AuthorityMetrics = Client.AuthorityMetrics
  */
 export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const send = exchange(options)
+  const credentials = { service: Request.baseUrlOf(options.baseUrl), apiKey: options.apiKey }
 
   const check: AuthorityMetrics["check"] = async (
     urls,
@@ -93,7 +96,7 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   }
 
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
-    checkEach({ check, preview }, urls, options)
+    checkEach({ check, key, preview }, credentials, urls, options)
 
   return { check, checkAll, preview, history, usage, availableCredits, key }
 }

@@ -1,7 +1,7 @@
 /** Finds the targets of URLs. The service decides which URLs mean the same target. */
 import { Forbidden, UnexpectedAnswer } from "./ClientError.ts"
 import { isAdmissible, problemOf } from "./Outcomes.ts"
-import type { AuthorityMetrics, CallOptions } from "./Client.ts"
+import type { AuthorityMetrics, PreviewOptions } from "./Client.ts"
 
 /** What the service says about a submitted URL: its target in canonical form, or its problem. */
 export type Entry =
@@ -16,7 +16,7 @@ export interface Judged {
   readonly price: number | undefined
 }
 
-export type Judge = (urls: ReadonlyArray<string>, options?: CallOptions) => Promise<Judged>
+export type Judge = (urls: ReadonlyArray<string>, options?: PreviewOptions) => Promise<Judged>
 
 /**
  * Makes a function that asks the service for the targets of 1 to 50 URLs, free of charge. When the

@@ -1,16 +1,15 @@
 import { type Signal, useComputed } from "@preact/signals"
-import type { ListRun } from "./ListRun.ts"
+import { results } from "./ConsoleState.ts"
 import * as TableView from "./TableView.ts"
 import { figure, number, share } from "./Texts.ts"
 
 interface Props {
-  readonly run: ListRun
   readonly filter: Signal<TableView.Filter>
 }
 
 /** Shows how the figures are distributed. A click on a bar filters the result table. */
 export const Charts = (props: Props) =>
-  props.run.checked === 0 ? null : (
+  results.value.checked === 0 ? null : (
     <div class="charts">
       <Chart {...props} of="domainAuthority" name="Domain authority" />
       <Chart {...props} of="pageAuthority" name="Page authority" />
@@ -24,9 +23,8 @@ const Chart = ({
   filter,
   name,
   of,
-  run,
 }: Props & { readonly of: TableView.Figure; readonly name: string }) => {
-  const distribution = useComputed(() => TableView.distribution(run.rows, of))
+  const distribution = useComputed(() => TableView.distribution(results.value.rows, of))
   const { above, counts, median, total } = distribution.value
   if (median === undefined) return null
   const highest = Math.max(...counts)
@@ -71,8 +69,8 @@ const Chart = ({
 }
 
 /** Lists the domains with the highest domain authority. A click shows the domain's addresses. */
-const Best = ({ filter, run }: Props) => {
-  const computed = useComputed(() => TableView.best(run.rows, 10))
+const Best = ({ filter }: Props) => {
+  const computed = useComputed(() => TableView.best(results.value.rows, 10))
   const best = computed.value
   const show = (domain: string) => (filter.value = { ...TableView.everything, text: domain })
   return (

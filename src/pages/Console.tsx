@@ -1,9 +1,9 @@
 import { Empty } from "./Empty.tsx"
-import { History } from "./History.tsx"
+import { Kept } from "./Kept.tsx"
 import { KeyPanel } from "./KeyPanel.tsx"
 import { ListPanel } from "./ListPanel.tsx"
 import { RunPanel } from "./RunPanel.tsx"
-import { hasSyntheticFigures, shown, storeProblem } from "./ConsoleState.ts"
+import { hasSyntheticFigures, isUnkept, oldRuns, shown } from "./ConsoleState.ts"
 
 export const Console = () => (
   <main>
@@ -14,14 +14,29 @@ export const Console = () => (
         <ListPanel />
       </div>
       <div class="past">
-        <History />
+        <Kept />
       </div>
     </div>
     <div class="results">
       <div class="store" role="alert">
-        {storeProblem.value !== undefined && <p class="notice">{storeProblem.value}</p>}
+        {isUnkept.value && (
+          <p class="notice">
+            This browser does not keep the answers, perhaps because the window is private. Export
+            the results before you close the page.
+          </p>
+        )}
       </div>
-      {shown.value === undefined ? <Empty /> : <RunPanel key={shown.value} run={shown.value} />}
+      {oldRuns.value.some(({ checked, failed, total }) => checked + failed < total) && (
+        <p class="notice">
+          Before anything is paid: finish open runs with 1.1.0 first. This version does not continue
+          them, and pays for their addresses again.
+        </p>
+      )}
+      {shown.value === undefined ? (
+        <Empty />
+      ) : (
+        <RunPanel key={shown.value.list} shown={shown.value} />
+      )}
     </div>
   </main>
 )

@@ -15,9 +15,9 @@ export const Empty = () => (
         </button>
       )}
       <p class="hint">
-        Only successful checks are charged, and each address once. You can stop and continue, with a
-        changed list too: only what is new is paid. Before anything could be paid twice, the console
-        asks.
+        Only successful checks are charged. The answers stay in this browser: an address that has
+        one of the last 30 days costs nothing, in any list. Before anything could be paid twice, the
+        console asks.
       </p>
     </div>
     <h3>What the figures mean</h3>

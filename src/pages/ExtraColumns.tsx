@@ -1,18 +1,16 @@
 import type { Signal } from "@preact/signals"
-import type { KeptList } from "./KeptRun.ts"
+import type { OwnColumns } from "../lists/outcomeTable.ts"
 import type { Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 
-type Own = KeptList["own"]
-
-export const columnName = (column: TableView.Extra, own: Own): string =>
+export const columnName = (column: TableView.Extra, own: OwnColumns): string =>
   TableView.allColumns(own).find(([other]) => other === column)?.[1] ?? ""
 
 export const ColumnChoice = ({
   extras,
   own,
 }: {
-  readonly own: Own
+  readonly own: OwnColumns
   readonly extras: Signal<ReadonlyArray<TableView.Extra>>
 }) => (
   <details class="columns">

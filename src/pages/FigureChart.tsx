@@ -4,7 +4,7 @@ import type { Observation } from "../client/PromiseClient.ts"
 import { counted } from "../text/counted.ts"
 import { client, currentKey, keyProblem } from "./Account.ts"
 import * as FigureLines from "./FigureLines.ts"
-import { runs } from "./ConsoleState.ts"
+import { results } from "./ConsoleState.ts"
 import { figure } from "./Texts.ts"
 
 /** The URL whose history is open. */
@@ -46,10 +46,10 @@ const ask = async (url: string, signal: AbortSignal): Promise<Answer> => {
   )
 }
 
-/** The outcomes of a URL in the runs that this page has opened. */
+/** The outcomes of a URL in the list that is shown. */
 const outcomesOf = (url: string) =>
-  runs.value.flatMap(({ rows }) =>
-    rows.flatMap(({ outcome, url: own }) => (own === url && outcome !== undefined ? outcome : [])),
+  results.value.rows.flatMap(({ outcome, url: own }) =>
+    own === url && outcome !== undefined ? outcome : [],
   )
 
 const Dialog = ({ url }: { readonly url: string }) => {

@@ -14,10 +14,12 @@ import {
   spent,
   typedKey,
 } from "./Account.ts"
-import { keyStartLength } from "./ListRun.ts"
 import { number } from "./Texts.ts"
 
 const keyFieldId = "key"
+
+/** How many characters of a key are shown, so that the user recognises the key. */
+const keyStartLength = 8
 
 export const focusKeyField = () => document.getElementById(keyFieldId)?.focus()
 
@@ -77,7 +79,7 @@ const Entry = () => {
         {isRemembering.value
           ? "The key stays in this browser until you forget it here. Whoever uses this browser can spend the credits."
           : "The key is lost when you close this page."}{" "}
-        Results stay in this browser until you delete them.
+        Answers stay in this browser until you delete them.
       </p>
     </form>
   )

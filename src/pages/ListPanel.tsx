@@ -2,7 +2,7 @@ import { batch, computed, signal } from "@preact/signals"
 import { decoded, type Text } from "../lists/UrlList.ts"
 import { counted } from "../text/counted.ts"
 import { key } from "./Account.ts"
-import { activeRun, check, isChecked, limit } from "./ConsoleState.ts"
+import { check, type Freshness, isActive, isChecked, limit } from "./ConsoleState.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
 import { addresses } from "./Texts.ts"
 import * as UrlList from "./UrlList.ts"
@@ -25,6 +25,9 @@ const list = computed(() =>
 
 /** True when the user agreed to the hosts whose letters are guessed. */
 const isGuessRight = signal(false)
+
+/** Which of the answers that are kept are used. A reload forgets the choice. */
+const freshness = signal<Freshness>("month")
 
 export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
 
@@ -115,7 +118,7 @@ export const useSample = () => {
 
 const start = async (event: SubmitEvent) => {
   event.preventDefault()
-  if (activeRun.value !== undefined) return
+  if (isActive.value) return
   if (length.value === 0) {
     problem.value =
       unreadable.value ??
@@ -131,9 +134,8 @@ const start = async (event: SubmitEvent) => {
     return
   }
   problem.value = undefined
-  const name = attached.value?.name ?? ""
   const isWanted = event.submitter?.id === costId
-  const isStarted = await check({ ...list.value, name: name === pasted ? "" : name }, { isWanted })
+  const isStarted = await check(list.value, { freshness: freshness.value, isWanted })
   if (isStarted) showResults()
   else focusKeyField()
 }
@@ -183,12 +185,11 @@ export const ListPanel = () => (
 
 /** Quiet while the list is unchanged since its check. */
 const Start = () => {
-  const isActive = activeRun.value !== undefined
   const isDone = isChecked(list.value)
   return (
     <>
-      <button type="submit" class={isDone ? "" : "primary"} aria-disabled={isActive}>
-        {isActive
+      <button type="submit" class={isDone ? "" : "primary"} aria-disabled={isActive.value}>
+        {isActive.value
           ? "A run is in progress"
           : length.value === 0
             ? "Check"
@@ -200,11 +201,24 @@ const Start = () => {
         type="submit"
         id={costId}
         class="quiet"
-        aria-disabled={isActive}
+        aria-disabled={isActive.value}
         disabled={length.value === 0}
       >
         What does it cost?
       </button>
+      <label>
+        Use answers that are kept here from
+        <select
+          value={freshness.value}
+          onChange={({ currentTarget: { value } }) =>
+            (freshness.value = value === "day" || value === "none" ? value : "month")
+          }
+        >
+          <option value="month">the last 30 days</option>
+          <option value="day">today</option>
+          <option value="none">never: always new</option>
+        </select>
+      </label>
       <label class="limit">
         Ask before a check that may cost more than{" "}
         <input
@@ -221,7 +235,8 @@ const Start = () => {
         credits
       </label>
       <p class="hint">
-        Only successful checks are charged, and each address once, however often the list has it.
+        Only successful checks are charged. An address whose answer is kept here costs nothing, in
+        any list.
       </p>
     </>
   )
@@ -330,7 +345,7 @@ const Reading = () => {
         </label>
       )}
       {(attached.value !== undefined || own !== undefined) && items.length > 0 && (
-        <FirstRows items={items.slice(0, firstRows)} {...(own !== undefined && { own })} />
+        <FirstRows items={items.slice(0, firstRows)} own={own} />
       )}
     </>
   )

@@ -5,13 +5,13 @@ import * as Address from "./Address.ts"
 import { ColumnChoice, columnName, ExtraCell } from "./ExtraColumns.tsx"
 import { FigureChart, HistoryButton } from "./FigureChart.tsx"
 import type { Row } from "./Row.ts"
-import type { ListRun } from "./ListRun.ts"
+import type { OwnColumns } from "../lists/outcomeTable.ts"
 import * as TableView from "./TableView.ts"
-import { hasSyntheticFigures } from "./ConsoleState.ts"
+import { hasSyntheticFigures, results } from "./ConsoleState.ts"
 import { addresses, explanation, figure, number, reasons } from "./Texts.ts"
 
 interface Props {
-  readonly run: ListRun
+  readonly own: OwnColumns
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
   readonly filter: Signal<TableView.Filter>
   readonly sorting: Signal<TableView.Sorting>
@@ -21,10 +21,10 @@ interface Props {
 /** Lines per page: rows or, in the view by domain, domains. Browsers become slow with many rows. */
 const pageLength = 100
 
-export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
+export const ResultTable = ({ children, filter, own, rows, sorting }: Props) => {
   const page = useSignal(0)
   const isByDomain = useSignal(false)
-  const extras = useSignal(TableView.usualColumns(run.list.own))
+  const extras = useSignal(TableView.usualColumns(own))
   const title = useRef<HTMLHeadingElement>(null)
   const lines = useComputed(() => (isByDomain.value ? TableView.byDomain(rows.value) : rows.value))
   const last = Math.max(0, Math.ceil(lines.value.length / pageLength) - 1)
@@ -41,7 +41,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
         </h2>
         {children}
       </div>
-      <Filters run={run} filter={filter} found={rows.value.length}>
+      <Filters filter={filter} found={rows.value.length}>
         <label class="choice">
           <input
             type="checkbox"
@@ -50,11 +50,11 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
           />
           Group by domain
         </label>
-        <ColumnChoice own={run.list.own} extras={extras} />
+        <ColumnChoice own={own} extras={extras} />
       </Filters>
       <table class={extras.value.length > 3 ? "wide" : ""}>
         <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
-        <Heads run={run} sorting={sorting} extras={extras.value} />
+        <Heads own={own} sorting={sorting} extras={extras.value} />
         <tbody>
           {lines.value
             .slice(current * pageLength, (current + 1) * pageLength)
@@ -85,9 +85,9 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
 
 const Heads = ({
   extras,
-  run,
+  own,
   sorting,
-}: Pick<Props, "run" | "sorting"> & { readonly extras: ReadonlyArray<TableView.Extra> }) => (
+}: Pick<Props, "own" | "sorting"> & { readonly extras: ReadonlyArray<TableView.Extra> }) => (
   <thead>
     <tr>
       <Head sorting={sorting} by="place" name="No." class="place" />
@@ -100,7 +100,7 @@ const Heads = ({
           key={extra}
           sorting={sorting}
           by={extra}
-          name={columnName(extra, run.list.own)}
+          name={columnName(extra, own)}
           class="extra"
         />
       ))}
@@ -329,8 +329,7 @@ const Filters = ({
   children,
   filter,
   found,
-  run,
-}: Pick<Props, "children" | "filter" | "run"> & { readonly found: number }) => {
+}: Pick<Props, "children" | "filter"> & { readonly found: number }) => {
   const { outcome, tenth, text } = filter.value
   const change = (part: Partial<TableView.Filter>) => (filter.value = { ...filter.value, ...part })
   return (
@@ -370,7 +369,7 @@ const Filters = ({
       <p class="hint" role="status">
         {TableView.isEverything(filter.value)
           ? addresses(found)
-          : `${number(found)} of ${addresses(run.rows.length)}`}
+          : `${number(found)} of ${addresses(results.value.total)}`}
       </p>
       <Ranges filter={filter} />
     </div>

@@ -1,6 +1,7 @@
 /** A row of the console's results: a row of the user's list, and its outcome. */
 import type { Failure, Outcome, Success } from "../client/PromiseClient.ts"
 import type { Item } from "../lists/UrlList.ts"
+import type { Run } from "../lists/Run.ts"
 
 /** A row without an outcome still waits to be checked. */
 export interface Row extends Item {
@@ -32,8 +33,25 @@ export const make = (
   ...(sameAs !== undefined && { sameAs }),
 })
 
+/** The rows of a list, with the outcomes that its run has. */
+export const rowsOf = (
+  items: ReadonlyArray<Item>,
+  run: Pick<Run, "outcomeOf" | "targetOf">,
+): ReadonlyArray<Row> => {
+  const firsts = new Map<string, number>()
+  return items.map((item, i) => {
+    const target = run.targetOf(item.url)
+    const first = target === undefined ? undefined : firsts.get(target)
+    if (target !== undefined && first === undefined) firsts.set(target, i + 1)
+    return make(item, i + 1, run.outcomeOf(item.url), first)
+  })
+}
+
 export const isWaiting = ({ outcome }: Row) => outcome === undefined
 
-/** True when a retry may succeed. */
-export const isWorthRetrying = ({ reason }: Row) =>
-  reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
+/** True when a retry may succeed. An address that the vendor does not know waits for an hour. */
+export const isWorthRetrying = ({ outcome }: Row) =>
+  outcome !== undefined &&
+  "reason" in outcome &&
+  outcome.reason !== "INVALID_URL" &&
+  outcome.cause !== "unknown"

@@ -1,36 +1,42 @@
 import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
-import type { Delay } from "../run/Run.ts"
+import type { Delay } from "../lists/Run.ts"
 import { counted } from "../text/counted.ts"
 import { Charts } from "./Charts.tsx"
 import {
-  activeRun,
+  type Check,
   check,
+  creditsUsed,
+  delay,
   goOn,
   hasSyntheticFigures,
-  markExported,
+  isActive,
+  problem,
   question,
-  rename,
+  results,
+  secondsLeft,
+  status,
+  stop,
 } from "./ConsoleState.ts"
+import { download } from "./download.ts"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
-import type { ListRun } from "./ListRun.ts"
 import { Asking, Found } from "./PlanPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
 import { isWorthRetrying, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
-import { addresses, atMost, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
+import { addresses, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
 
-export const RunPanel = ({ run }: { readonly run: ListRun }) => {
+export const RunPanel = ({ shown }: { readonly shown: Check }) => {
   const filter = useSignal(TableView.everything)
   const sorting = useSignal<TableView.Sorting>({ by: "place", descending: false })
-  const rows = useComputed(() => TableView.select(run, filter.value, sorting.value))
+  const rows = useComputed(() => TableView.select(results.value, filter.value, sorting.value))
   return (
     <>
-      <Progress run={run} />
-      <Charts run={run} filter={filter} />
-      <ResultTable run={run} rows={rows} filter={filter} sorting={sorting}>
-        <Exports run={run} rows={rows} isAll={TableView.isEverything(filter.value)} />
+      <Progress shown={shown} />
+      <Charts filter={filter} />
+      <ResultTable own={shown.list.own} rows={rows} filter={filter} sorting={sorting}>
+        <Exports shown={shown} rows={rows} isAll={TableView.isEverything(filter.value)} />
       </ResultTable>
     </>
   )
@@ -39,27 +45,26 @@ export const RunPanel = ({ run }: { readonly run: ListRun }) => {
 const Exports = ({
   isAll,
   rows,
-  run,
+  shown,
 }: {
-  readonly run: ListRun
+  readonly shown: Check
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
   readonly isAll: boolean
 }) => {
   const outcome = useSignal("")
   const which = isAll ? "all" : `these ${number(rows.value.length)}`
-  const results = () => ({ rows: rows.value, own: run.list.own })
+  const chosen = () => ({ rows: rows.value, own: shown.list.own })
   const copy = async () => {
-    outcome.value = (await copyText(tsv(results())))
+    outcome.value = (await copyText(tsv(chosen())))
       ? `Copied ${addresses(rows.value.length)}.`
       : "The browser does not allow copying. Export a file instead."
   }
-  const save = (text: string, type: "csv" | "json") => {
-    download(text, type, run.startedAt)
+  const exportAs = (text: string, type: "csv" | "json") => {
+    download(text, type, { at: new Date(shown.startedAt), isSynthetic: hasSyntheticFigures })
     outcome.value = ""
-    if (rows.value.length === run.total) markExported(run)
   }
   const isEmpty = rows.value.length === 0
-  const kind = run.status === "done" ? "primary" : ""
+  const kind = status.value === "done" ? "primary" : ""
   return (
     <div class="actions exports" role="group" aria-label="Export">
       <span class="hint" role="status">
@@ -72,25 +77,15 @@ const Exports = ({
         type="button"
         class={kind}
         disabled={isEmpty}
-        onClick={() => save(csv(results()), "csv")}
+        onClick={() => exportAs(csv(chosen()), "csv")}
       >
         <span class="unseen">Export {which} as </span>CSV
       </button>
-      <button type="button" disabled={isEmpty} onClick={() => save(json(results()), "json")}>
+      <button type="button" disabled={isEmpty} onClick={() => exportAs(json(chosen()), "json")}>
         <span class="unseen">Export {which} as </span>JSON
       </button>
     </div>
   )
-}
-
-const download = (text: string, type: "csv" | "json", at: Date) => {
-  const mediaType = type === "csv" ? "text/csv" : "application/json"
-  const url = URL.createObjectURL(new Blob([text], { type: `${mediaType};charset=utf-8` }))
-  const link = document.createElement("a")
-  link.href = url
-  link.download = `authority${hasSyntheticFigures ? "-synthetic" : ""}-${at.toISOString().slice(0, 10)}.${type}`
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
 // Copies a text. Returns false when the browser refuses. Pages without HTTPS have no `clipboard`,
@@ -116,24 +111,15 @@ const copySelection = (text: string): boolean => {
   return isCopied
 }
 
-const Progress = ({ run }: { readonly run: ListRun }) => {
-  const { total } = run
-  const ended = run.checked + run.failed
+const Progress = ({ shown }: { readonly shown: Check }) => {
+  const { checked, failed, total, waiting } = results.value
+  const ended = checked + failed
   return (
     <section class="card progress" aria-labelledby="run-title">
       <div class="line">
-        <h2 id="run-title">{standing(run)}</h2>
-        <input
-          class="name"
-          aria-label="Name of the run"
-          placeholder="Name this run"
-          value={run.name}
-          onChange={(event) => rename(run, event.currentTarget.value.trim())}
-        />
-        {run.status === "running" && run.secondsLeft !== undefined && (
-          <p class="hint pace">{remaining(run.secondsLeft)}</p>
-        )}
-        <Controls run={run} />
+        <h2 id="run-title">{standing(status.value, results.value)}</h2>
+        {secondsLeft.value !== undefined && <p class="hint pace">{remaining(secondsLeft.value)}</p>}
+        <Controls shown={shown} />
       </div>
       <div
         class="bar"
@@ -144,20 +130,22 @@ const Progress = ({ run }: { readonly run: ListRun }) => {
         aria-valuenow={ended}
         aria-valuetext={`${number(ended)} of ${number(total)}`}
       >
-        <span class="done" style={{ width: `${(run.checked / total) * 100}%` }} />
-        <span class="lost" style={{ width: `${(run.failed / total) * 100}%` }} />
+        <span class="done" style={{ width: `${(checked / total) * 100}%` }} />
+        <span class="lost" style={{ width: `${(failed / total) * 100}%` }} />
       </div>
       <dl class="tally">
-        <Count name="Checked" n={run.checked} kind="done" />
-        <Count name="Not checked" n={run.failed} kind="lost" />
-        <Count name="Left" n={run.waiting} kind="left" />
-        <Count name="Credits used" n={run.creditsUsed} />
+        <Count name="Checked" n={checked} kind="done" />
+        <Count name="Not checked" n={failed} kind="lost" />
+        <Count name="Left" n={waiting} kind="left" />
+        <Count name="Credits used" n={creditsUsed.value} />
       </dl>
-      {question.value?.run === run && <Asking {...question.value} />}
-      <Found run={run} />
-      <Notices run={run} />
+      {question.value !== undefined && shown.plan !== undefined && (
+        <Asking plan={shown.plan} reasons={question.value} />
+      )}
+      <Found />
+      <Notices run={shown.run} />
       <p class="unseen" role="status">
-        {announcement(run)}
+        {announcement()}
       </p>
     </section>
   )
@@ -179,57 +167,46 @@ const Count = ({
 )
 
 /** The text for screen readers. It changes only after each quarter of the run and at the end. */
-const announcement = (run: ListRun) => {
-  if (!run.isActive) return `${standing(run)}. ${counted(run.creditsUsed, "credit")} used.`
-  const quarters = Math.floor(((run.checked + run.failed) / run.total) * 4)
-  return `${standing(run)}. ${quarters * 25} percent of the addresses are processed.`
+const announcement = () => {
+  const { checked, failed, total } = results.value
+  const standingNow = standing(status.value, results.value)
+  if (!isActive.value) return `${standingNow}. ${counted(creditsUsed.value, "credit")} used.`
+  const quarters = Math.floor(((checked + failed) / total) * 4)
+  return `${standingNow}. ${quarters * 25} percent of the addresses are processed.`
 }
 
-const Controls = ({ run }: { readonly run: ListRun }) => {
-  if (run.isActive) {
+const Controls = ({ shown }: { readonly shown: Check }) => {
+  if (isActive.value) {
     return (
-      <button type="button" onClick={() => run.stop()}>
-        {run.status === "stopping" ? "Stop now" : "Stop"}
+      <button type="button" onClick={stop}>
+        {status.value === "stopping" ? "Stop now" : "Stop"}
       </button>
     )
   }
-  if (run.status === "asking") return null
-  return run.status === "done" ? <After run={run} /> : <Continue run={run} />
+  if (status.value === "asking") return null
+  return status.value === "done" ? <After shown={shown} /> : <Continue />
 }
 
-const Continue = ({ run }: { readonly run: ListRun }) => (
-  <button
-    type="button"
-    class="primary"
-    disabled={activeRun.value !== undefined}
-    onClick={async () => (await goOn(run)) || focusKeyField()}
-  >
+const Continue = () => (
+  <button type="button" class="primary" onClick={async () => (await goOn()) || focusKeyField()}>
     Continue
   </button>
 )
 
-/** What can be done with a finished list. To check all of it again is a new run. */
-const After = ({ run }: { readonly run: ListRun }) => {
-  const failed = run.rows.filter(isWorthRetrying).length
-  const isDisabled = activeRun.value !== undefined
+/** What can be done with a finished list. */
+const After = ({ shown: { list } }: { readonly shown: Check }) => {
+  const failed = results.value.rows.filter(isWorthRetrying).length
   return (
     <div class="actions">
       <button
         type="button"
         class="quiet"
-        disabled={isDisabled}
-        onClick={async () =>
-          (await check({ ...run.list, name: run.name }, { isAnew: true })) || focusKeyField()
-        }
+        onClick={async () => (await check(list, { freshness: "none" })) || focusKeyField()}
       >
-        Check again, {atMost(run.priceOfAll)}
+        Check all anew
       </button>
       {failed > 0 && (
-        <button
-          type="button"
-          disabled={isDisabled}
-          onClick={async () => (await goOn(run, { isRetry: true })) || focusKeyField()}
-        >
+        <button type="button" onClick={async () => (await goOn()) || focusKeyField()}>
           Retry {failed === 1 ? "the failed address" : `the ${number(failed)} failed addresses`}
         </button>
       )}
@@ -237,19 +214,12 @@ const After = ({ run }: { readonly run: ListRun }) => {
   )
 }
 
-const Notices = ({ run }: { readonly run: ListRun }) => {
-  const { halt } = run
-  const notice = halt === undefined || run.isActive ? undefined : halted(halt, run)
+const Notices = ({ run }: Pick<Check, "run">) => {
+  const notice =
+    problem.value === undefined ? undefined : halted(problem.value, results.value.waiting, run)
   return (
     <>
-      {run.delay !== undefined && run.isActive && <Waiting delay={run.delay} />}
-      {run.givenUp.targets > 0 && (
-        <p class="hint">
-          {addresses(run.givenUp.targets)} {run.givenUp.targets === 1 ? "was" : "were"} checked anew
-          because the answers were lost. The lost answers may have cost up to{" "}
-          {counted(run.givenUp.credits ?? 0, "credit")} more; the account's statement shows it.
-        </p>
-      )}
+      {delay.value !== undefined && isActive.value && <Waiting delay={delay.value} />}
       <div role="alert">
         {notice !== undefined && (
           <p class="notice stop">

@@ -1,9 +1,7 @@
 /** Filters, sorts, groups and counts the rows of a run. */
-import { distinct } from "../lists/outcomeTable.ts"
+import { distinct, type OwnColumns } from "../lists/outcomeTable.ts"
 import * as Address from "./Address.ts"
-import type { KeptList } from "./KeptRun.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"
-import type { ListRun } from "./ListRun.ts"
 
 export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as const
 
@@ -13,7 +11,7 @@ export type Figure = (typeof figures)[number]
 export type Extra = "source" | "provider" | "index" | `own ${number}`
 
 /** The names of the list's own columns, without the column of the URLs. */
-const namesOf = (own: KeptList["own"]): ReadonlyArray<string> =>
+const namesOf = (own: OwnColumns): ReadonlyArray<string> =>
   own === undefined
     ? []
     : distinct(
@@ -22,7 +20,7 @@ const namesOf = (own: KeptList["own"]): ReadonlyArray<string> =>
       )
 
 /** All columns that the table can show beside ours, and their names. */
-export const allColumns = (own: KeptList["own"]): ReadonlyArray<readonly [Extra, name: string]> => [
+export const allColumns = (own: OwnColumns): ReadonlyArray<readonly [Extra, name: string]> => [
   ...namesOf(own).map((name, index) => [`own ${index}`, name] as const),
   ["source", "Source"],
   ["provider", "Provider"],
@@ -32,7 +30,7 @@ export const allColumns = (own: KeptList["own"]): ReadonlyArray<readonly [Extra,
 /** How many of the list's own columns are shown until the user chooses others. */
 const shownOwn = 2
 
-export const usualColumns = (own: KeptList["own"]): ReadonlyArray<Extra> =>
+export const usualColumns = (own: OwnColumns): ReadonlyArray<Extra> =>
   allColumns(own)
     .map(([column]) => column)
     .filter((column, i) => column === "source" || (i < shownOwn && column.startsWith("own ")))
@@ -87,7 +85,7 @@ export const isEverything = (filter: Filter) =>
   !hasRanges(filter)
 
 export const select = (
-  { rows: all }: Pick<ListRun, "rows">,
+  { rows: all }: { readonly rows: ReadonlyArray<Row> },
   filter: Filter,
   sorting: Sorting,
 ): ReadonlyArray<Row> => {

@@ -1,10 +1,10 @@
 /** The texts of the console that depend on the state of a run. */
-import type { Outcome } from "../client/PromiseClient.ts"
-import { twice } from "../run/PlanText.ts"
-import type { Delay } from "../run/Run.ts"
+import { isClientError, type Outcome } from "../client/PromiseClient.ts"
+import type { Plan } from "../lists/Plan.ts"
+import { twice } from "../lists/PlanText.ts"
+import type { Delay, Run, Status } from "../lists/Run.ts"
 import { counted } from "../text/counted.ts"
-import type { Question } from "./ConsoleState.ts"
-import type { Halt, ListRun } from "./ListRun.ts"
+import type * as Console from "./ConsoleState.ts"
 import type { Reason } from "./Row.ts"
 
 const numbers = new Intl.NumberFormat("en")
@@ -50,60 +50,69 @@ interface Notice {
   readonly text: string
 }
 
-/** Explains why a run stopped, and how to continue it. */
-export const halted = (halt: Halt, { waiting }: ListRun): Notice => {
+/** Explains why a plan or a run stopped, and how to continue. */
+export const halted = (
+  error: unknown,
+  waiting: number,
+  run: Pick<Run, "costOf" | "halt">,
+): Notice => {
   const left = `${addresses(waiting)} ${waiting === 1 ? "is" : "are"} left`
-  const kept = "The results so far are kept."
-  switch (halt.kind) {
-    case "credits":
-      return {
-        title: "Out of credits",
-        text: `${left}, and the account has ${counted(halt.available, "credit")}. ${kept} Continue after the operator has granted more credits.`,
-      }
-    case "key":
+  const kept = "The answers so far are kept."
+  const available = run.halt?.availableCredits ?? Infinity
+  if (!isClientError(error)) return storeNotice(error)
+  switch (error._tag) {
+    case "Unauthorized":
       return {
         title: "The key is no longer accepted",
         text: `The key may have expired or been revoked. ${left}. ${kept} Enter another key and continue.`,
       }
-    case "server":
+    case "ConnectionFailed":
+    case "TimedOut":
+    case "ServiceFailed":
+      if (error._tag !== "ServiceFailed" && !navigator.onLine) {
+        return {
+          title: "This device is offline",
+          text: `${left}. ${kept} The run continues automatically when the connection is back.`,
+        }
+      }
       return {
-        title: halt.answers ? "The service is failing" : "The service does not answer",
+        title:
+          error._tag === "ServiceFailed" ? "The service is failing" : "The service does not answer",
         text: `Several retries failed. ${left}. ${kept} Continue within a day: until then, the service still has the answers that were lost, and charges them once.`,
       }
-    case "offline":
-      return {
-        title: "This device is offline",
-        text: `${left}. ${kept} The run continues automatically when the connection is back.`,
+    case "InsufficientCredits":
+      // Else the price has risen above the plan's, or the budget of the key is spent.
+      if (available < (run.costOf(1) ?? 0)) {
+        return {
+          title: "Out of credits",
+          text: `${left}, and the account has ${counted(available, "credit")}. ${kept} Continue after the operator has granted more credits.`,
+        }
       }
-    case "refused":
-      return {
-        title: "The service refused a request",
-        text: `${halt.message.replace(/\.?$/, ".")} ${left}. ${kept} Ask your operator, then continue.`,
-      }
-    case "window":
-      return {
-        title: "The run is in another window",
-        text: "Another window has continued or deleted this run. To go on here, continue it; the other window then stops.",
-      }
-    case "store":
-      return {
-        title: "The browser cannot read this run",
-        text: `Reload the page, and continue. ${kept}`,
-      }
+  }
+  return {
+    title: "The service refused a request",
+    text: `${error.message.replace(/\.?$/, ".")} ${left}. ${kept} Ask your operator, then continue.`,
   }
 }
 
+const storeNotice = (error: unknown): Notice =>
+  error instanceof DOMException && error.name === "QuotaExceededError"
+    ? {
+        title: "The browser has no space left",
+        text: "The run stopped. Free some space, and continue within a day: until then, the service still has the answers that could not be kept, and charges them once.",
+      }
+    : {
+        title: "The browser cannot read or write its answers",
+        text: "Reload the page, and check the list again.",
+      }
+
 /** Why the console asks before it pays, in sentences. */
-export const asked = ({ plan, reasons, run }: Question, limit: number): string =>
+export const asked = (plan: Plan, reasons: ReadonlyArray<Console.Reason>, limit: number): string =>
   reasons
     .flatMap((reason) => {
       switch (reason) {
         case "wanted":
           return []
-        case "finished":
-          return `${addresses(plan.answered)} of this list ${plan.answered === 1 ? "has an answer" : "have their answers"}${plan.oldest === undefined ? "" : `, the oldest from ${moment(plan.oldest)}`}, which ${plan.answered === 1 ? "costs" : "cost"} nothing more.`
-        case "key":
-          return `The key ${run.keyStart}… paid for this run so far. If your key belongs to another account, that account pays for the rest.`
         case "doubtful":
           return `${twice(plan.doubtful)}.`
         case "limit":
@@ -111,17 +120,15 @@ export const asked = ({ plan, reasons, run }: Question, limit: number): string =
             ? "The service does not name its price."
             : `This is more than ${counted(limit, "credit")}, the limit that you set.`
         case "balance":
-          return plan.maxCredits === undefined
-            ? []
-            : `The account has ${counted(plan.availableCredits ?? 0, "credit")}: the run stops when the credits are spent. You can continue it later.`
+          return `${shortOf(plan)}: the run stops when the credits are spent. You can continue it later.`
       }
     })
     .join(" ")
 
-const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
-
-/** `at` is in epoch milliseconds. */
-const moment = (at: number) => moments.format(at)
+const shortOf = ({ availableCredits = Infinity, budget = Infinity }: Plan) =>
+  budget < availableCredits
+    ? `The budget of this key has ${counted(budget, "credit")}`
+    : `The account has ${counted(availableCredits, "credit")}`
 
 /** The most that something costs. */
 export const atMost = (credits: number | undefined): string =>
@@ -148,12 +155,15 @@ export const remaining = (seconds: number): string =>
     ? `about ${counted(Math.max(1, Math.round(seconds)), "second")} left`
     : `about ${counted(Math.round(seconds / 60), "minute")} left`
 
-/** The status of a run in one line. */
-export const standing = (run: ListRun): string => {
-  const allAddresses = addresses(run.total)
-  switch (run.status) {
+/** The status of a check in one line. */
+export const standing = (
+  status: Status | "planning" | "asking",
+  { total, waiting }: { readonly total: number; readonly waiting: number },
+): string => {
+  const allAddresses = addresses(total)
+  switch (status) {
     case "planning":
-      return `Finding out what ${allAddresses} cost${run.total === 1 ? "s" : ""}`
+      return `Finding out what ${allAddresses} cost${total === 1 ? "s" : ""}`
     case "asking":
       return `Not started: ${allAddresses}`
     case "running":
@@ -164,6 +174,6 @@ export const standing = (run: ListRun): string => {
       return `Done: ${allAddresses}`
     case "stopped":
     case "halted":
-      return `Stopped: ${number(run.waiting)} of ${allAddresses} left to check`
+      return `Stopped: ${number(waiting)} of ${allAddresses} left to check`
   }
 }

@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeFileSync,
@@ -19,18 +20,9 @@ import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Credits } from "../../src/ledger/Credits.ts"
 import type { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
-import {
-  csv,
-  finished,
-  ownService,
-  project,
-  rowsOf,
-  spending,
-  timeout,
-  toEnd,
-} from "../support/BulkCheck.ts"
+import { csv, finished, project, rowsOf, spending, timeout, toEnd } from "../support/BulkCheck.ts"
 import type { Scope } from "../../src/Scope.ts"
-import { bundle, exited, shell, start } from "../support/Program.ts"
+import { bundle, shell, start, stateFolder } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
@@ -58,68 +50,21 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
     }
   })
 
-/** One URL in ten is invalid, one in a hundred fails at the provider, and some are repeated. */
-const mixed = (length: number) =>
-  Array.from({ length }, (_, i) =>
-    i % 100 === 7
-      ? "provider-error.example.com"
-      : i % 10 === 3
-        ? `host${i}`
-        : `https://site${i % 1200}.example.com/page`,
-  )
-
-/** Nothing of a run is left but its output, and the journals of finished runs. */
-const expectNothingLeft = (cwd: string, ...journals: ReadonlyArray<string>) =>
+/** Nothing of a run is left but its output and the answers. */
+const expectNothingLeft = (cwd: string) =>
   assert.deepStrictEqual(
-    readdirSync(cwd).filter((name) => /journal|partial/.test(name)),
-    journals,
+    readdirSync(cwd).filter((name) => name.includes("partial")),
+    [],
   )
 
 describe("a bulk check that is stopped", () => {
-  it.scopedLive(
-    "a bulk check that is killed three times charges each checked URL once, and writes its output in the order of the list",
-    () =>
-      Effect.gen(function* () {
-        const { args, books, cwd, list, spent } = yield* service(20_000)
-        const urls = mixed(2000)
-        list(urls)
-        const command = [...args, "--output", "out.csv"]
-        for (const share of [0.1, 0.4, 0.7]) {
-          const running = yield* start(cwd, command)
-          yield* spent(Math.floor(1000 * (share + Math.random() * 0.2)))
-          running.signal("SIGKILL")
-          yield* exited(running)
-          assert.isFalse(existsSync(join(cwd, "out.csv")))
-        }
-        const last = yield* toEnd(cwd, command)
-        assert.strictEqual(last.code, 0, last.stderr)
-        assert.match(
-          last.stderr,
-          /targets have their answer from an earlier start, the oldest from /,
-        )
-        const rows = csv(cwd, "out.csv")
-        assert.deepStrictEqual(
-          rows.map(([url]) => url),
-          urls,
-        )
-        const priced = rows.filter(([, , , , reason]) => reason === "").map(([url]) => url)
-        assert.lengthOf(priced, 1780)
-        const targets = new Set(priced).size
-        assert.match(last.stdout, /1,780 have figures and 220 have none /)
-        assert.include(last.stdout, `; ${targets.toLocaleString("en")} credits used`)
-        assert.deepInclude(yield* books, { charged: targets, held: 0 })
-        expectNothingLeft(cwd, "list.txt.journal")
-      }),
-    timeout,
-  )
-
   it.scopedLive(
     "a bulk check of a file or stdin exits with 1 on Ctrl-C and explains how to resume",
     () =>
       Effect.gen(function* () {
         const { books, cwd, key, spent, url } = yield* service(20_000)
         const urls = Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`)
-        const args = ["check", "-", "--url", url, "--output", "out.ndjson", "--journal", "j"]
+        const args = ["check", "-", "--url", url, "--output", "out.ndjson"]
         const first = fed(cwd, args, key, urls)
         yield* spent(500)
         first.child.kill("SIGINT")
@@ -187,27 +132,27 @@ describe("a bulk check that is stopped", () => {
         assert.strictEqual(done.code, 0, done.stderr)
         assert.lengthOf(JSON.parse(done.stdout).outcomes, 2000)
         assert.strictEqual((yield* books).charged, 2000)
-        expectNothingLeft(cwd, "list.txt.journal")
+        expectNothingLeft(cwd)
       }),
     timeout,
   )
 
   it.scopedLive(
-    "a bulk check says that a key without a scope, or a suspended account, is why it ends",
+    "a bulk check with a key that may not read cannot name the price, and a suspended account ends it",
     () =>
       Effect.gen(function* () {
-        const { args, cwd, issueKey, list, suspend } = yield* service(10)
+        const { args, books, cwd, issueKey, list, suspend } = yield* service(10)
         list(["example.com"])
         const withKey = (key: string) => args.map((arg, i) => (args[i - 1] === "--key" ? key : arg))
-        const limited = yield* verb(cwd, withKey(yield* issueKey(["check"])))
+        const blind = withKey(yield* issueKey(["check"]))
+        const limited = yield* verb(cwd, [...blind, "--max-credits", "5"])
         assert.strictEqual(limited.code, 1)
-        assert.match(
-          limited.stderr,
-          /does not have the scope read.*; a check needs a key with .*check and read/,
-        )
+        assert.include(limited.stderr, "the service does not name its price, and --max-credits is")
+        for (const _ of [1, 2]) assert.strictEqual((yield* verb(cwd, blind)).code, 0)
+        assert.strictEqual((yield* books).charged, 1)
         yield* suspend
         const suspended = yield* verb(cwd, withKey(yield* issueKey()))
-        assert.match(suspended.stderr, /^authority: The account is suspended; .*ask the operator/)
+        assert.match(suspended.stderr, /^authority: The account is suspended; .*ask the operator/m)
       }),
   )
 
@@ -292,7 +237,7 @@ describe("the files of a bulk check", () => {
 
 describe("the provenance of a bulk check", () => {
   it.scopedLive(
-    "the outcomes name the provider, source and date of each figure, also from the journal",
+    "the outcomes name the provider, source and date of each figure, also when they are not bought again",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list } = yield* service(100)
@@ -312,63 +257,105 @@ describe("the provenance of a bulk check", () => {
   )
 })
 
-describe("a bulk check that finished", () => {
+/** Lists of 199 addresses under other names, in other orders, and through a pipe. */
+describe("what was paid", () => {
   it.scopedLive(
-    "a finished bulk check is charged again only with --again, and says the price",
+    "is not paid again for a renamed, moved, piped, shuffled, split or grown list",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list } = yield* service(1000)
-        list(Array.from({ length: 120 }, (_, i) => `site${i}.example.com`))
-        const command = [...args, "--output", "out.csv"]
-        assert.strictEqual((yield* verb(cwd, command)).code, 0)
-        const same = yield* verb(cwd, command)
-        assert.match(
-          same.stderr,
-          /120 targets have their answer from an earlier start, the oldest from \S+Z \(0 minutes ago\); the account has paid 120 credits\.\nNothing is charged now\. With --again the list is checked and charged again, for about 120 credits\.\n$/,
-        )
-        assert.strictEqual((yield* books).charged, 120)
-        const again = yield* verb(cwd, [...command, "--again", "--max-credits", "120"])
-        assert.strictEqual(again.code, 0, again.stderr)
+        const { args, books, cwd, key, list, url } = yield* service(1000)
+        const urls = Array.from({ length: 199 }, (_, i) => `site${i}.example.com`)
+        list(urls)
+        assert.strictEqual((yield* verb(cwd, [...args, "--output", "out.csv"])).code, 0)
+        const files = {
+          "dl (1).csv": `url\n${urls.join("\n")}\n`,
+          "shuffled.txt": urls.toReversed().join("\n"),
+          "half.txt": urls.slice(100).join("\n"),
+          "spelled.txt": urls.map((site) => `HTTPS://${site}/#top`).join("\n"),
+        }
+        for (const [name, text] of Object.entries(files)) {
+          writeFileSync(join(cwd, name), text)
+          const { code, stderr } = yield* verb(cwd, [...args.with(1, name), "--max-credits", "0"])
+          assert.strictEqual(code, 0, stderr)
+        }
+        const piped = yield* shell(cwd, "cat list.txt | authority", [
+          "check",
+          "-",
+          "--key",
+          key,
+          "--url",
+          url,
+          "--format",
+          "csv",
+        ])
+        assert.lengthOf(rowsOf(piped.stdout), 199)
+        assert.strictEqual((yield* books).charged, 199)
+        list([...urls, "new.example.com"])
+        const grown = yield* verb(cwd, [...args, "--json"])
+        assert.deepStrictEqual(JSON.parse(grown.stdout).summary, {
+          complete: true,
+          urls: 200,
+          succeeded: 200,
+          failed: {},
+          creditsUsed: 1,
+          left: 0,
+        })
         assert.include(
-          again.stderr,
-          "A check costs at most 120 credits (1 for each target), and the account has 880.",
+          grown.stderr,
+          "200 addresses: 199 answered today (0 credits), 1 to check, at most 1 credit; the account has 801.",
         )
-        assert.include(again.stdout, "; 120 credits used. ")
-        assert.strictEqual((yield* books).charged, 240)
+        const again = yield* verb(cwd, [...args, "--again", "--max-credits", "200"])
+        assert.strictEqual(again.code, 0, again.stderr)
+        assert.strictEqual((yield* books).charged, 400)
       }),
+    timeout,
   )
 
-  it.scopedLive("--again does not buy a list anew that is not finished", () =>
+  it.scopedLive("is kept in one file that its user alone may read, without the key", () =>
     Effect.gen(function* () {
-      const { args, books, cwd, grant, list } = yield* service(70)
-      list(Array.from({ length: 120 }, (_, i) => `site${i}.example.com`))
-      assert.strictEqual((yield* verb(cwd, args)).code, 1)
-      yield* grant(100)
-      const again = yield* verb(cwd, [...args, "--again"])
-      assert.strictEqual(again.code, 0, again.stderr)
-      assert.include(again.stderr, "The list is not finished, so --again continues it.")
-      assert.strictEqual((yield* books).charged, 120)
+      const { args, books, cwd, key, list } = yield* service(100)
+      writeFileSync(join(cwd, "list.txt"), "url,note\nexample.com,private\n")
+      writeFileSync(join(cwd, "list.txt.journal"), "")
+      const first = yield* verb(cwd, args)
+      assert.include(first.stderr, "list.txt.journal is a journal of 1.1.0")
+      const folder = join(stateFolder(cwd), "authority")
+      assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
+      for (const name of readdirSync(folder)) {
+        assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
+        const text = readFileSync(join(folder, name), "latin1")
+        assert.isFalse(text.includes(key) || text.includes("private"))
+      }
+      assert.notInclude((yield* verb(cwd, args)).stderr, "journal")
+      list(["example.com"])
+      for (const answers of ["none", "other.db", "other.db"])
+        assert.strictEqual((yield* verb(cwd, [...args, "--answers", answers])).code, 0)
+      assert.strictEqual((yield* books).charged, 3)
     }),
   )
 
-  it.scopedLive("a finished bulk check is written in every format, without the service", () =>
+  it.scopedLive("is answered once when two runs check one list at once", () =>
     Effect.gen(function* () {
-      const { args, cwd, kill, list, read } = yield* ownService(100)
-      list(["example.com", "localhost"])
-      const first = yield* verb(cwd, [...args, "--format", "csv"])
-      yield* kill
-      const second = yield* verb(cwd, [...args, "--format", "csv"])
-      assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
-      const json = yield* verb(cwd, [...args, "--output", "out.json"])
-      assert.strictEqual(json.code, 0, json.stderr)
-      assert.lengthOf(JSON.parse(read("out.json")), 2)
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { args, books, cwd, list } = yield* service(1000, provider.layer)
+      list(Array.from({ length: 300 }, (_, i) => `site${i}.example.com`))
+      const first = yield* start(cwd, [...args, "--output", "a.csv"])
+      yield* eventually("the provider is asked", () => provider.calls.length > 0)
+      const second = yield* start(cwd, [...args, "--output", "b.csv"])
+      yield* eventually("the second run has its plan", () => second.stderr().includes("300 addr"))
+      yield* gate.open
+      for (const running of [first, second])
+        assert.strictEqual(yield* finished(running), 0, running.stderr())
+      assert.deepStrictEqual(csv(cwd, "a.csv"), csv(cwd, "b.csv"))
+      assert.strictEqual((yield* books).charged, 300)
+      assert.strictEqual(provider.calls.flat().length, 300)
     }),
   )
 })
 
 describe("a bulk check that cannot begin", () => {
   it.scopedLive(
-    "a bulk check with a wrong key or address fails with one line and creates no journal",
+    "a bulk check with a wrong key or address fails with one line and makes no file",
     () =>
       Effect.gen(function* () {
         const { cwd, key, list, url } = yield* service(10)
@@ -404,14 +391,11 @@ describe("the output of the bulk check", () => {
           assert.strictEqual(code, 1, name)
           assert.match(stderr, /^authority: [^\n]+\n$/)
         }
-        const same = [...args, "--format", "csv", "--journal"]
+        const same = [...args, "--format", "csv", "--answers"]
         for (const more of [["j", "-o", "./j"], ["list.txt"], ["link.txt"]]) {
           const { code, stderr } = yield* verb(cwd, [...same, ...more])
           assert.strictEqual(code, 1, stderr)
-          assert.match(
-            stderr,
-            /^authority: the \w+ \S+ would overwrite the (list|journal); [^\n]+\n$/,
-          )
+          assert.match(stderr, /^authority: the \w+ \S+ would overwrite the [^\n]+\n$/)
         }
         assert.strictEqual(read("list.txt"), "example.com\n")
         assert.strictEqual((yield* books).charged, 0)
@@ -421,23 +405,28 @@ describe("the output of the bulk check", () => {
   )
 
   it.scopedLive(
-    "a bulk check does not write through a link at the place of its journal or its partial output",
+    "a bulk check does not write through a link at the place of its answers or its partial output",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, read } = yield* service(100)
         list(["example.com"])
         writeFileSync(join(cwd, "precious"), "precious")
         for (const target of ["precious", "nothing"]) {
-          for (const link of ["out.csv.partial", "list.txt.journal"]) {
+          for (const link of ["out.csv.partial", "answers"]) {
             symlinkSync(target, join(cwd, link))
-            const { code, stderr } = yield* verb(cwd, [...args, "--output", "out.csv"])
+            const { code, stderr } = yield* verb(cwd, [
+              ...args,
+              "-o",
+              "out.csv",
+              "--answers",
+              "answers",
+            ])
             assert.strictEqual(code, 1, link)
             assert.match(stderr, /^authority: [^\n]+ is a symbolic link; delete [^\n]+\n$/)
             assert.include(stderr, link)
             unlinkSync(join(cwd, link))
-            for (const name of ["out.csv.partial", "list.txt.journal"]) {
+            for (const name of ["out.csv.partial", "answers"])
               rmSync(join(cwd, name), { force: true })
-            }
           }
         }
         assert.strictEqual(read("precious"), "precious")
@@ -456,7 +445,7 @@ describe("the output of the bulk check", () => {
         list(["example.com"])
         const named = yield* verb(cwd, [...args, "--output", "-", "--format", "csv"])
         assert.deepStrictEqual([named.code, rowsOf(named.stdout).length], [0, 1])
-        expectNothingLeft(cwd, "list.txt.journal")
+        expectNothingLeft(cwd)
       }),
     timeout,
   )
@@ -478,8 +467,8 @@ describe("the output of the bulk check", () => {
           ...args,
           "--output",
           "out.csv",
-          "--journal",
-          "full.journal",
+          "--answers",
+          "full.db",
         ])
         assert.match(full.stderr, /^authority: [^\n]+; to resume, run the same command\n$/m)
         assert.notInclude(full.stderr, key)
@@ -488,30 +477,7 @@ describe("the output of the bulk check", () => {
         assert.strictEqual(done.code, 0, done.stderr)
         assert.lengthOf(csv(cwd, "out.csv"), 2000)
         assert.isAtMost((yield* books).charged, paid + 2000)
-        expectNothingLeft(cwd, "full.journal", "list.txt.journal")
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a second bulk check of the same list fails while the first one runs",
-    () =>
-      Effect.gen(function* () {
-        const gate = yield* Effect.makeLatch()
-        const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
-        const { args, cwd, list } = yield* service(100, provider.layer)
-        list(["example.com"])
-        const first = yield* start(cwd, args)
-        yield* eventually("the provider is asked", () => provider.calls.length === 1)
-        const second = yield* toEnd(cwd, args)
-        assert.strictEqual(second.code, 1)
-        assert.match(
-          second.stderr,
-          /^authority: the journal [^\n]+: another run is using the journal[^\n]+\n$/,
-        )
-        yield* gate.open
-        yield* finished(first)
-        assert.strictEqual(first.exitCode(), 0, first.stderr())
+        expectNothingLeft(cwd)
       }),
     timeout,
   )
@@ -526,7 +492,11 @@ const fed = (
 ) => {
   const child = spawn(process.execPath, [bundle, ...args], {
     cwd,
-    env: { PATH: process.env["PATH"], AUTHORITY_API_KEY: key },
+    env: {
+      PATH: process.env["PATH"],
+      AUTHORITY_API_KEY: key,
+      XDG_STATE_HOME: stateFolder(cwd),
+    },
   })
   let stderr = ""
   child.stderr.on("data", (text: Buffer) => (stderr += text.toString()))

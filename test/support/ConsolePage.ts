@@ -52,7 +52,7 @@ export const shown = async (page: Page) =>
   )
 
 /** Clicks the button, and returns the name and the text of the file that is downloaded. */
-export const downloaded = async (page: Page, name: string) => {
+export const downloaded = async (page: Page, name: string | RegExp) => {
   const [download] = await Promise.all([
     page.waitForEvent("download"),
     page.getByRole("button", { name }).click(),

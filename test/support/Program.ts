@@ -22,9 +22,13 @@ export const source = join(root, "src/main.ts")
 /** The built program. The test run has built it. */
 export const bundle = join(root, "dist/authority.cjs")
 
+/** Where `authority check` keeps its answers, in the folder of a test. */
+export const stateFolder = (cwd: string) => join(cwd, "state")
+
 /** Hides the developer's settings. */
-const environment = (settings: Record<string, string>) => ({
+const environment = (cwd: string, settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
+  XDG_STATE_HOME: stateFolder(cwd),
   // Each test starts the program several times. Compiling it takes a third of a start.
   NODE_COMPILE_CACHE: join(root, "node_modules/.cache/authority"),
   ...settings,
@@ -57,7 +61,7 @@ export const start = (
       const line = `exec "$0" "$@" ${redirection}`
       const child = spawn("sh", ["-c", line, process.execPath, program, ...args], {
         cwd,
-        env: environment(settings),
+        env: environment(cwd, settings),
         stdio: ["ignore", "pipe", "pipe"],
       })
       const out: Array<Buffer> = []
@@ -112,7 +116,7 @@ export const shell = (cwd: string, before: string, args: ReadonlyArray<string>, 
       const quoted = args.map((word) => `'${word}'`).join(" ")
       const program = `authority() { "${process.execPath}" "${bundle}" "$@"; }`
       const line = `set -o pipefail; ${program}; ${before} ${quoted} ${after}`
-      const env = environment({})
+      const env = environment(cwd, {})
       const child = execFile("bash", ["--norc", "-c", line], { cwd, env }, (_, stdout, stderr) =>
         resume(Effect.succeed({ code: child.exitCode ?? 128, stdout, stderr })),
       )

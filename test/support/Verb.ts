@@ -6,7 +6,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import * as ExitStatus from "../../src/cli/ExitStatus.ts"
-import { documentOf } from "./Program.ts"
+import { documentOf, stateFolder } from "./Program.ts"
 
 /**
  * Runs a verb in a folder with these settings only. Returns the exit code and the texts that the
@@ -21,7 +21,11 @@ export const verb = (
     const stdout = new Output()
     const stderr = new Output()
     yield* inFolder(cwd)
-    yield* replaced("env", { PATH: process.env["PATH"], ...settings })
+    yield* replaced("env", {
+      PATH: process.env["PATH"],
+      XDG_STATE_HOME: stateFolder(cwd),
+      ...settings,
+    })
     yield* replaced("stdout", stdout)
     yield* replaced("stderr", stderr)
     yield* Effect.addFinalizer(() => Effect.sync(() => void (process.exitCode = undefined)))

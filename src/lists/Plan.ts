@@ -13,33 +13,31 @@ export interface Plan {
   readonly invalid: number
   /** Valid URLs whose target an earlier URL of the list has. */
   readonly duplicates: number
-  /** Distinct targets of the list that have an answer in the journal. */
+  /** Distinct targets of the list that have an answer in the store. They cost nothing. */
   readonly answered: number
-  /** How many of these answers have no figures, which costs nothing. */
+  /** How many of these answers have no figures. */
   readonly failed: number
   /** When the oldest of these answers arrived, in epoch milliseconds. */
   readonly oldest: number | undefined
-  /** What the run has paid so far, for URLs that have left the list too. */
-  readonly paid: number
   /** The price of one target; undefined while nobody has named it. */
   readonly price: number | undefined
-  /** Distinct targets that were never sent, and whose figures the service had at their preview. */
+  /** Distinct targets that have no answer, and whose figures the service has. */
   readonly known: number
-  /** Distinct targets that were never sent, and whose figures the service had not. */
+  /** Distinct targets that have no answer, and whose figures the service has not. */
   readonly toBuy: number
-  /** Targets of the batches that are sent again: an address of the list has no answer in them. */
+  /** Targets of the batches without an answer that are repeated: they have an address of the list. */
   readonly repeated: number
-  /** How many of these targets are not in the list. They are in a batch with one that is. */
-  readonly repeatedOthers: number
-  /** The most that the run can still cost, without `doubtful`; undefined for an unknown price. */
+  /** The URLs of these targets that are not in the list. */
+  readonly repeatedOthers: ReadonlyArray<string>
+  /** The most that the run can cost, without `doubtful`; undefined for an unknown price. */
   readonly maxCredits: number | undefined
   /**
    * Targets that were sent without an answer, so long ago that the service has forgotten the
    * request: another check may charge them a second time.
    */
   readonly doubtful: Part
-  /** Targets that an earlier start bought anew for this reason: `paid` may lack their first price. */
-  readonly givenUp: Part
-  /** What the account has; undefined when nothing is left to send, so that nobody was asked. */
+  /** What the account has; undefined when nobody was asked, or the key may not ask. */
   readonly availableCredits: number | undefined
+  /** What is left of the key's budget; undefined for a key without one. */
+  readonly budget: number | undefined
 }

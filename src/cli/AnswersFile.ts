@@ -1,0 +1,54 @@
+/** Where `authority check` keeps the answers that were paid for: one file of the user. */
+import { chmodSync, existsSync, mkdirSync } from "node:fs"
+import { homedir } from "node:os"
+import { dirname, isAbsolute, join } from "node:path"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { Answers } from "../lists/Answers.ts"
+import { AnswersFailed } from "../lists/AnswersFailed.ts"
+import { memoryAnswers } from "../lists/memoryAnswers.ts"
+import * as SqlAnswers from "../lists/SqlAnswers.ts"
+import { fileProblem } from "../text/fileProblem.ts"
+
+/** The default place, as the help shows it. */
+export const shownPlace =
+  "authority/answers.db in $XDG_STATE_HOME or ~/.local/state, on Windows in %LOCALAPPDATA%"
+
+/** Returns the path of the file; undefined for a run that keeps nothing. */
+export const placeOf = (asked: string | undefined): string | undefined =>
+  asked === "none" ? undefined : (asked ?? join(stateFolder(), "authority", "answers.db"))
+
+/** The user's folder for the state of programs. The XDG specification ignores a relative path. */
+const stateFolder = () => {
+  const { LOCALAPPDATA, XDG_STATE_HOME } = process.env
+  const named = process.platform === "win32" ? LOCALAPPDATA : XDG_STATE_HOME
+  if (named !== undefined && isAbsolute(named)) return named
+  return process.platform === "win32"
+    ? join(homedir(), "AppData", "Local")
+    : join(homedir(), ".local", "state")
+}
+
+/** Opens the file until the scope closes. A run that only reads makes no file. */
+export const open = (
+  place: string | undefined,
+  { isReadOnly }: { readonly isReadOnly: boolean },
+): Effect.Effect<Answers, AnswersFailed, Scope.Scope> =>
+  place === undefined || (isReadOnly && !existsSync(place))
+    ? Effect.sync(memoryAnswers)
+    : Effect.zipRight(makeFolder(place), SqlAnswers.open(place))
+
+/** Makes the folder of our own name, which only its user may read. */
+const makeFolder = (place: string) =>
+  Effect.try({
+    try: () => {
+      const folder = dirname(place)
+      if (folder !== join(stateFolder(), "authority")) return
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      chmodSync(folder, 0o700)
+    },
+    catch: (cause) =>
+      new AnswersFailed({
+        message: `the folder of ${place} cannot be made: ${fileProblem(cause)}; name another file with --answers`,
+        cause,
+      }),
+  })

@@ -1,0 +1,85 @@
+/**
+ * The store of one user: the answers that were paid for, and the batches that have no answer yet.
+ * The pending batches are the lock between runs: a target of a pending batch is sent by nobody else.
+ */
+import * as v from "valibot"
+import { Failure, Success } from "../client/Bodies.ts"
+
+/** Who paid. An answer belongs to nobody else. */
+export interface Payer {
+  /** The base URL of the service. */
+  readonly service: string
+  /** The name of the account, or a hash of a key that may not read it. */
+  readonly account: string
+}
+
+/** The latest answer for a target. `outcome.url` is the spelling that was sent. */
+export const Answer = v.object({
+  target: v.string(),
+  outcome: v.union([Success, Failure]),
+  /** When the service answered, in epoch milliseconds. */
+  at: v.number(),
+  requestId: v.exactOptional(v.string()),
+})
+export type Answer = Readonly<v.InferOutput<typeof Answer>>
+
+/** At most 50 targets, sent in one request, whose answer has not arrived. */
+export const Batch = v.object({
+  /** The idempotency key of the batch, which belongs to no other batch. */
+  key: v.string(),
+  items: v.array(v.object({ url: v.string(), target: v.string() })),
+  /** When the batch was sent for the first time, in epoch milliseconds. */
+  sentAt: v.number(),
+  /** The name of the run that sends the batch, from `enter`. */
+  owner: v.string(),
+})
+export type Batch = Readonly<v.InferOutput<typeof Batch>>
+export type Item = Batch["items"][number]
+
+/**
+ * Each method is one transaction, also between processes and windows. A method that fails rejects,
+ * and the run then stops. What a method stored survives a crash.
+ */
+export interface Answers {
+  /** Returns the answers whose target, or whose URL as it was sent, is one of `names`. */
+  readonly find: (payer: Payer, names: ReadonlyArray<string>) => Promise<ReadonlyArray<Answer>>
+  /** Returns all batches without an answer. */
+  readonly pending: (payer: Payer) => Promise<ReadonlyArray<Batch>>
+  /**
+   * Stores a batch before it is sent, but only those of its targets that have no answer for which
+   * `isUsable` is true, and that no pending batch has. Returns what it stored: see `untaken`.
+   */
+  readonly take: (
+    payer: Payer,
+    batch: Batch,
+    isUsable: (answer: Answer) => boolean,
+  ) => Promise<Batch | undefined>
+  /**
+   * Puts `next` in the place of a pending batch, or removes the batch. Does nothing and returns
+   * false when the batch is gone or has another owner.
+   */
+  readonly replace: (payer: Payer, batch: Batch, next: Batch | undefined) => Promise<boolean>
+  /** Removes a pending batch and stores its answers, each unless there is a later one. */
+  readonly keep: (payer: Payer, key: string, answers: ReadonlyArray<Answer>) => Promise<void>
+  /** Names a run that begins to send. The run is at work until `leave`, or the end of its process. */
+  readonly enter: () => Promise<{ readonly owner: string; readonly leave: () => void }>
+  readonly isAtWork: (owner: string) => Promise<boolean>
+}
+
+/** The part of a batch that `take` stores; undefined for none. */
+export const untaken = (
+  batch: Batch,
+  stored: {
+    readonly answers: ReadonlyArray<Answer>
+    readonly pending: ReadonlyArray<Batch>
+    readonly isUsable: (answer: Answer) => boolean
+  },
+): Batch | undefined => {
+  const taken = targetsOf(stored.pending)
+  for (const answer of stored.answers) if (stored.isUsable(answer)) taken.add(answer.target)
+  const items = batch.items.filter(({ target }) => !taken.has(target))
+  return items.length === 0 ? undefined : { ...batch, items }
+}
+
+export const targetsOf = (batches: Iterable<Batch>): Set<string> =>
+  new Set([...batches].flatMap(({ items }) => items.map(({ target }) => target)))
