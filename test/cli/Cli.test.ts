@@ -366,7 +366,7 @@ describe("the verbs with --json", () => {
       const { account } = yield* document(cwd, "account", "create", "acme", "--credits", "5")
       const database = new DatabaseSync(join(cwd, "authority.db"))
       database.exec(`
-        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL, NULL, NULL)`)
+        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL, NULL)`)
       database.close()
       for (const args of [["credits", "verify"], ["doctor"]]) {
         const { code, stdout } = yield* verb(cwd, args)

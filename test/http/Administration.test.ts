@@ -456,7 +456,7 @@ for (const [store, layer] of stores) {
         const changed = yield* patch({ label: null, budget: "9/total", scopes: ["read", "check"] })
         assert.containSubset(changed.body.data.key, {
           label: null,
-          budget: { credits: 9, period: "total", used: 1, resetsAt: null },
+          budget: { credits: 9, period: "total", used: 0, resetsAt: null },
         })
         assert.isNull((yield* patch({ label: "" })).body.data.key.label)
         assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
