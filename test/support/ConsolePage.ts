@@ -11,7 +11,7 @@ export const sites = (count: number) =>
 export const failing = {
   localhost: "Not a public web address",
   "ftp://files.example.com": "Not a public web address",
-  "not a url": "Not a public web address",
+  "not-a-url": "Not a public web address",
   "provider-error.example.com": "No figures from the provider",
   "server-error.example.com": "The service failed",
 }
