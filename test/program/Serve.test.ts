@@ -3,7 +3,6 @@ import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -39,16 +38,6 @@ const filesOf = (cwd: string) =>
   readdirSync(cwd)
     .map((name) => readFileSync(join(cwd, name), "latin1"))
     .join("\n")
-
-/** The rows of processes that did not shut down cleanly. */
-const processes = (cwd: string) => {
-  const database = new DatabaseSync(join(cwd, "authority.db"))
-  try {
-    return database.prepare("SELECT id FROM processes").all()
-  } finally {
-    database.close()
-  }
-}
 
 const keys = /am_[0-9A-Za-z]{49}/g
 
@@ -369,7 +358,6 @@ describe("a service that gets a stop signal", () => {
         }
         assert.strictEqual(yield* exited(running), 0)
         assert.strictEqual(running.stderr(), "")
-        assert.deepStrictEqual(processes(cwd), [])
         assert.isTrue(Exit.isFailure(yield* Effect.exit(available(running.url, key))))
         assert.deepStrictEqual(yield* books(cwd), {
           available: 80,

@@ -70,7 +70,7 @@ describe("a PostgreSQL role", () => {
         assert.match(yield* startOn(url), denied("table effect_sql_migrations"))
         yield* asOwner(owner, `GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
         yield* Effect.scoped(Layer.build(migrate(url)))
-        assert.match(yield* writeTo(url), denied("table processes"))
+        assert.match(yield* writeTo(url), denied("table write_check"))
       }),
     timeout,
   )
