@@ -52,11 +52,11 @@ const checkBehindProxy = async (url: string, key: string) => {
   const network = await CompanyProxy.start(url)
   try {
     writeFileSync(join(folder, "list.txt"), "example.com\n")
-    const own = { AUTHORITY_API_KEY: key, AUTHORITY_URL: "https://service.test" }
+    const service = { AUTHORITY_API_KEY: key, AUTHORITY_URL: "https://service.test" }
     await promisify(execFile)(program, ["check", "list.txt"], {
       cwd: folder,
       ...user,
-      env: { ...own, ...network.settings },
+      env: { ...service, ...network.settings, XDG_STATE_HOME: folder },
       timeout: 30_000,
     })
     assert.deepEqual([...new Set(network.asked)], ["service.test:443"])

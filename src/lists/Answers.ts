@@ -2,8 +2,7 @@
  * The store of one user: the answers that were paid for, and the batches that have no answer yet.
  * The pending batches are the lock between runs: a target of a pending batch is sent by nobody else.
  */
-import * as v from "valibot"
-import { Failure, Success } from "../client/Bodies.ts"
+import type { Failure, Success } from "../contract/Wire.ts"
 
 /** Who paid. An answer belongs to nobody else. */
 export interface Payer {
@@ -14,27 +13,29 @@ export interface Payer {
 }
 
 /** The latest answer for a target. `outcome.url` is the spelling that was sent. */
-export const Answer = v.object({
-  target: v.string(),
-  outcome: v.union([Success, Failure]),
+export interface Answer {
+  readonly target: string
+  readonly outcome: Success | Failure
   /** When the service answered, in epoch milliseconds. */
-  at: v.number(),
-  requestId: v.exactOptional(v.string()),
-})
-export type Answer = Readonly<v.InferOutput<typeof Answer>>
+  readonly at: number
+  readonly requestId?: string
+}
+
+export interface Item {
+  readonly url: string
+  readonly target: string
+}
 
 /** At most 50 targets, sent in one request, whose answer has not arrived. */
-export const Batch = v.object({
+export interface Batch {
   /** The idempotency key of the batch, which belongs to no other batch. */
-  key: v.string(),
-  items: v.array(v.object({ url: v.string(), target: v.string() })),
+  readonly key: string
+  readonly items: ReadonlyArray<Item>
   /** When the batch was sent for the first time, in epoch milliseconds. */
-  sentAt: v.number(),
+  readonly sentAt: number
   /** The name of the run that sends the batch, from `enter`. */
-  owner: v.string(),
-})
-export type Batch = Readonly<v.InferOutput<typeof Batch>>
-export type Item = Batch["items"][number]
+  readonly owner: string
+}
 
 /**
  * Each method is one transaction, also between processes and windows. A method that fails rejects,

@@ -11,7 +11,8 @@ import * as v from "valibot"
 import { refuseLink } from "../bulk/refuseLink.ts"
 import * as Failure from "../sql/Failure.ts"
 import { naming } from "../sql/naming.ts"
-import { Answer, type Answers, Batch, untaken } from "./Answers.ts"
+import { type Answers, untaken } from "./Answers.ts"
+import { Answer, Batch } from "./answerRows.ts"
 import { AnswersFailed } from "./AnswersFailed.ts"
 
 /**

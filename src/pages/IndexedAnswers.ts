@@ -2,7 +2,9 @@
 import { type DBSchema, type IDBPTransaction, openDB, type StoreNames } from "idb"
 import { v4 as uuid } from "uuid"
 import * as v from "valibot"
-import { Answer, type Answers, Batch, type Payer, untaken } from "../lists/Answers.ts"
+import type * as Stored from "../lists/Answers.ts"
+import { type Answers, type Payer, untaken } from "../lists/Answers.ts"
+import { Answer, Batch } from "../lists/answerRows.ts"
 
 interface Stores extends DBSchema {
   readonly answers: {
@@ -123,9 +125,9 @@ const lookUp = async (
   transaction: Transaction,
   { account, service }: Payer,
   names: ReadonlyArray<string>,
-): Promise<ReadonlyArray<Answer>> => {
+): Promise<ReadonlyArray<Stored.Answer>> => {
   const answers = transaction.objectStore("answers")
-  const found = new Map<string, Answer>()
+  const found = new Map<string, Stored.Answer>()
   for (let start = 0; start < names.length; start += pieceLength) {
     const rows = await Promise.all(
       names.slice(start, start + pieceLength).map(async (name) => {
