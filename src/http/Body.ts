@@ -1,7 +1,6 @@
 /** Reads the JSON body of a request, never more than the contract's limit. */
 import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
-import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Effect from "effect/Effect"
 import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
@@ -9,7 +8,7 @@ import { maxBodyBytes } from "../contract/Limits.ts"
 
 /**
  * Returns the value of the body. Fails with the 400 of another content type or of invalid JSON, and
- * with 413. A client that hangs up, or sends chunks above the limit, interrupts the fiber: its
+ * with 413. A client that hangs up, or sends chunks of twice the limit, interrupts the fiber: its
  * connection is closed then.
  */
 export const json = (
@@ -27,19 +26,22 @@ export const isAbsent = ({ headers }: HttpServerRequest) =>
 const isJson = /^\s*application\/json\s*(;|$)/i
 
 const bytesOf = (request: HttpServerRequest) =>
-  NodeStream.toString(() => NodeHttpServerRequest.toIncomingMessage(request), {
-    // One character for each byte. The reader counts some of them twice.
-    encoding: "latin1",
-    maxBytes: 2 * maxBodyBytes,
-    onFailure: () => "the connection is closed" as const,
-  }).pipe(
-    Effect.catchAll(() => Effect.interrupt),
-    Effect.map((text) => Buffer.from(text, "latin1")),
-  )
+  Effect.tryPromise(async () => {
+    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    const chunks: Array<Uint8Array> = []
+    let length = 0
+    for await (const chunk of source) {
+      length += chunk.length
+      if (length <= maxBodyBytes) chunks.push(chunk)
+      // To leave the loop would not close the connection.
+      else if (length > 2 * maxBodyBytes) source.destroy()
+    }
+    return length > maxBodyBytes ? undefined : Buffer.concat(chunks)
+  }).pipe(Effect.catchAll(() => Effect.interrupt))
 
-const parse = (bytes: Buffer) =>
+const parse = (bytes: Buffer | undefined) =>
   Effect.gen(function* () {
-    if (bytes.length > maxBodyBytes) return yield* tooLarge
+    if (bytes === undefined) return yield* tooLarge
     const text = yield* tryOr("The body is not UTF-8", () => utf8.decode(bytes))
     return Issues.shortened(
       yield* tryOr("The body is not valid JSON", (): unknown => JSON.parse(text)),
