@@ -8,8 +8,10 @@ import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import * as EachRequest from "./EachRequest.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as PageRoutes from "./PageRoutes.ts"
@@ -74,7 +76,8 @@ const serve = (
   options: Options,
 ) =>
   Effect.gen(function* () {
-    const running = yield* FiberSet.make()
+    const requests = yield* Scope.make()
+    const running = yield* Scope.extend(FiberSet.make(), requests)
     const pathOf = Routes.pathFinder(routes)
     const eachRequest = EachRequest.make({ ...listener, pathOf, running }, options)
     const router = HttpRouter.fromIterable(routes.map(({ route }) => route))
@@ -87,23 +90,27 @@ const serve = (
     )
     listener.server.on("request", handler)
     yield* NodeServer.listen(listener, options)
-    yield* Effect.addFinalizer(() => stop(listener, running, options.shutdownTimeout))
+    yield* Effect.addFinalizer(() => stop(listener, running, requests, options.shutdownTimeout))
   })
 
 /**
  * Waits until all connections are closed and no request is under way. After the timeout, closes the
- * connections. Then the end of the FiberSet interrupts what is still under way.
+ * connections and interrupts what is still under way. Waits at most a second for what cannot be
+ * interrupted, such as a commit that hangs.
  */
 const stop = (
   { drain, server }: NodeServer.Listener["Type"],
   running: FiberSet.FiberSet,
+  requests: Scope.CloseableScope,
   timeout: Duration.DurationInput,
 ) =>
-  Effect.zipRight(drain, FiberSet.awaitEmpty(running)).pipe(
-    Effect.interruptible,
-    Effect.timeoutOption(timeout),
-    Effect.zipRight(Effect.sync(() => server.closeAllConnections())),
-  )
+  Effect.gen(function* () {
+    const idle = Effect.zipRight(drain, FiberSet.awaitEmpty(running))
+    yield* Effect.timeoutOption(Effect.interruptible(idle), timeout)
+    server.closeAllConnections()
+    const end = Effect.disconnect(Scope.close(requests, Exit.void))
+    yield* Effect.timeoutOption(Effect.interruptible(end), "1 second")
+  })
 
 /**
  * An unknown URL is not traced, because a span records the URL, and a mistyped URL or a query may

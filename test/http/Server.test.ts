@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -23,7 +24,7 @@ import { sqliteFile } from "../support/Stores.ts"
 import * as UsageReport from "../../src/UsageReport.ts"
 import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
-import { batch } from "../support/TestServer.ts"
+import { batch, creditsPath } from "../support/TestServer.ts"
 import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
@@ -31,7 +32,12 @@ import { eventually } from "../../scripts/support/eventually.ts"
 const service = (gate: Deferred.Deferred<void>, port = 0) =>
   serviceOf((targets) => Effect.zipRight(Deferred.await(gate), succeeding(targets)), port)
 
-const serviceOf = (lookup: Lookup, port = 0) =>
+const serviceOf = (
+  lookup: Lookup,
+  port = 0,
+  shutdownTimeout: Duration.DurationInput = "5 seconds",
+  store = sqliteFile,
+) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const provider = make(lookup)
@@ -42,7 +48,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
       corsOrigins: [],
       maxConnections: 10,
       requestTimeout: "30 seconds",
-      shutdownTimeout: "5 seconds",
+      shutdownTimeout,
       isTraced: false,
       hasSyntheticFigures: false,
       rateLimit: undefined,
@@ -53,7 +59,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
         UsageReport.layer,
       ]),
       Layer.provide([memory.health, provider.layer]),
-      Layer.provideMerge(sqliteFile(filename)),
+      Layer.provideMerge(store(filename)),
       Layer.buildWithScope(scope),
     )
     const { account, key } = yield* Effect.gen(function* () {
@@ -71,6 +77,10 @@ const serviceOf = (lookup: Lookup, port = 0) =>
       booksAfter: Effect.flatMap(CreditLedger, ({ balance }) => balance(account)).pipe(
         Effect.provide(sqliteFile(filename)),
       ),
+      credits: request(url, {
+        path: creditsPath,
+        headers: { "x-api-key": Redacted.value(key) },
+      }),
       check: request(url, batch(Redacted.value(key), '{"urls":["example.com"]}')),
     }
   })
@@ -112,6 +122,24 @@ describe("a service that stops", () => {
       yield* Fiber.join(stopping)
       const { charged, held } = yield* booksAfter
       assert.deepStrictEqual([Number(charged), Number(held)], [0, 0])
+    }),
+  )
+
+  it.scopedLive("a stop waits at most a second for a request that cannot be interrupted", () =>
+    Effect.gen(function* () {
+      const asked = yield* Deferred.make<void>()
+      const hangs = Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never)
+      const hanging = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
+        ...ledger,
+        balance: () => Effect.uninterruptible(hangs),
+      }))
+      const { credits, stop } = yield* serviceOf(succeeding, 0, "100 millis", (filename) =>
+        Layer.provideMerge(hanging, sqliteFile(filename)),
+      )
+      yield* Effect.fork(credits)
+      yield* Deferred.await(asked)
+      const [waited] = yield* Effect.timed(stop)
+      assert.isBelow(Duration.toMillis(waited), 5000)
     }),
   )
 
