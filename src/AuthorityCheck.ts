@@ -6,9 +6,10 @@
  * is interrupted, the account gets all held credits back.
  *
  * How a repeated request gets the answer of the first: `http/handlers` passes the `Idempotency-Key`
- * to `check`, and `Batch.holdOf` puts the key into the hold. If the key has a stored answer,
+ * to `check`, and `holdOf` puts the key into the hold. If the key has a stored answer,
  * `CreditLedger` returns this answer and charges nothing. `Report.replay` decodes the answer.
  */
+import { hash } from "node:crypto"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
@@ -20,7 +21,7 @@ import { CreditLedger } from "./ledger/CreditLedger.ts"
 import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
-import type { Credits } from "./ledger/Credits.ts"
+import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import { broken, type Outcome, unanswered } from "./Metrics.ts"
 import {
   failuresOf,
@@ -116,7 +117,7 @@ export const layer = ({
         // Every URL is invalid. Nothing is charged, so a repeated request charges nothing either,
         // and the idempotency key need not be stored.
         if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])
-        const hold = Batch.holdOf(batch, price)
+        const hold = holdOf(batch, price)
         // `known` knows no age. A lookup takes known figures that are young enough, too.
         const known = batch.maxAgeMs === undefined ? yield* provider.known(targets) : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
@@ -140,6 +141,34 @@ export const layer = ({
       }
     }),
   )
+
+/** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
+const holdOf = (
+  {
+    accountId,
+    apiKeyId,
+    idempotencyKey: key,
+    limit,
+    requestId,
+    targets,
+    urls,
+    wantsSources,
+  }: Batch.Batch,
+  price: Credits,
+): Hold => ({
+  accountId,
+  requestId,
+  amount: creditsOf(price * targets.length),
+  idempotencyKey:
+    key === undefined ? undefined : { key, fingerprint: fingerprint(urls, wantsSources) },
+  limit,
+  apiKeyId,
+})
+
+// Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
+// order, and both or neither ask for the provenance.
+const fingerprint = (urls: ReadonlyArray<string>, wantsSources = false): string =>
+  hash("sha256", JSON.stringify(wantsSources ? { urls, wantsSources } : urls))
 
 const preview = (
   provider: MetricsProvider["Type"],

@@ -1,11 +1,9 @@
 /** Pure rules for a batch of URLs that an account submits. */
-import { hash } from "node:crypto"
 import * as Arr from "effect/Array"
 import type * as Either from "effect/Either"
 import type { AccountId } from "./Account.ts"
 import type { ApiKeyId } from "./ApiKey.ts"
-import { type Credits, creditsOf } from "./ledger/Credits.ts"
-import type { Hold } from "./ledger/Hold.ts"
+import type { Credits } from "./ledger/Credits.ts"
 import type { RequestId } from "./RequestId.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
@@ -35,31 +33,3 @@ export const parse = (urls: ReadonlyArray<string>): UrlList => {
   const parsed = urls.map((url) => Target.parse(url))
   return { urls, parsed, targets: Arr.getRights(parsed) }
 }
-
-/** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
-export const holdOf = (
-  {
-    accountId,
-    apiKeyId,
-    idempotencyKey: key,
-    limit,
-    requestId,
-    targets,
-    urls,
-    wantsSources,
-  }: Batch,
-  price: Credits,
-): Hold => ({
-  accountId,
-  requestId,
-  amount: creditsOf(price * targets.length),
-  idempotencyKey:
-    key === undefined ? undefined : { key, fingerprint: fingerprint(urls, wantsSources) },
-  limit,
-  apiKeyId,
-})
-
-// Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
-// order, and both or neither ask for the provenance.
-const fingerprint = (urls: ReadonlyArray<string>, wantsSources = false): string =>
-  hash("sha256", JSON.stringify(wantsSources ? { urls, wantsSources } : urls))

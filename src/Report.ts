@@ -1,28 +1,35 @@
 /** Pure rules for the result of a batch: its outcomes, its cost, and its stored answer. */
 import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
 import type { UrlList } from "./Batch.ts"
 import type { Charge, Hold } from "./ledger/Hold.ts"
-import { type Credits, creditsOf } from "./ledger/Credits.ts"
+import { Credits, creditsOf } from "./ledger/Credits.ts"
 import {
+  compact,
+  CompactOutcome,
+  expand,
   failed,
   isWithinScale,
   noFailures,
-  type Outcome,
+  Outcome,
   providerFailed,
   unanswered,
 } from "./Metrics.ts"
-import { type Source, sourceOf } from "./Provenance.ts"
-import * as StoredAnswer from "./StoredAnswer.ts"
+import { Source, sourceOf } from "./Provenance.ts"
 import type { InvalidUrl } from "./Target.ts"
 
-/** The outcomes of the submitted URLs, and their cost. */
-export interface Report {
-  readonly urls: ReadonlyArray<string>
+/** What is stored of a report: no URLs, because a repeated request sends the URLs again. */
+export interface Answer {
   /** One outcome for each URL, in order. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
   /** One for each URL, in order; absent unless the client asked for the provenance. */
   readonly sources?: ReadonlyArray<Source> | undefined
+}
+
+/** The outcomes of the submitted URLs, and their cost. */
+export interface Report extends Answer {
+  readonly urls: ReadonlyArray<string>
   /** True for a replay of a stored answer, which charges nothing. */
   readonly isReplay: boolean
 }
@@ -58,7 +65,7 @@ export const withSources = (report: Report, provider: string, now: number): Repo
  */
 export const replay = (urls: ReadonlyArray<string>, answer: string): Report => ({
   urls,
-  ...StoredAnswer.decode(answer),
+  ...decode(answer),
   isReplay: true,
 })
 
@@ -74,7 +81,7 @@ export const chargeOf = ({ creditsUsed, outcomes }: Report, price: Credits): Cha
 
 /** The answer to store; undefined when the request has no idempotency key. */
 export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string | undefined =>
-  idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
+  idempotencyKey === undefined ? undefined : encode(report)
 
 // Turns a checked outcome with a figure outside 0 to 100 into a failure. The contract does not
 // allow such a figure, so the check must not be charged.
@@ -84,3 +91,37 @@ const withinScale = (outcome: Outcome): Outcome =>
 const offScale = providerFailed("a figure is outside its scale")
 
 const invalid = ({ problem }: InvalidUrl) => failed("INVALID_URL", problem)
+
+/** Encodes an answer. `decode` must read the output of every earlier version of this function. */
+export const encode = ({ creditsUsed, outcomes, sources }: Answer): string => {
+  const stored: typeof Stored.Encoded = {
+    creditsUsed,
+    outcomes: outcomes.map(encodeOutcome),
+    ...(sources !== undefined && { sources }),
+  }
+  return JSON.stringify(stored)
+}
+
+/**
+ * Decodes an answer. Throws when the text is not a stored answer. The `detail` of a failure is not
+ * stored.
+ */
+export const decode = (text: string): Answer => {
+  const { outcomes, ...stored } = decodeStored(text)
+  return { ...stored, outcomes: outcomes.map(decodeOutcome) }
+}
+
+const Stored = Schema.Struct({
+  creditsUsed: Credits,
+  outcomes: Schema.Array(CompactOutcome),
+  sources: Schema.optionalWith(Schema.Array(Source), { exact: true }),
+})
+const decodeStored = Schema.decodeUnknownSync(Schema.parseJson(Stored))
+
+const encodeOutcome = (outcome: Outcome): CompactOutcome =>
+  outcome._tag === "Failed" ? outcome.reason : compact(outcome.metrics)
+
+const decodeOutcome = (stored: CompactOutcome): Outcome =>
+  typeof stored === "string"
+    ? failed(stored, "as stored")
+    : Outcome.Checked({ metrics: expand(stored) })

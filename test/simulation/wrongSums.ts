@@ -4,7 +4,7 @@
  */
 import Database from "better-sqlite3"
 import * as Schema from "effect/Schema"
-import * as StoredAnswer from "../../src/StoredAnswer.ts"
+import * as Report from "../../src/Report.ts"
 
 /** Returns what does not agree with the entries in a database file. */
 export const wrongSums = (file: string): ReadonlyArray<string> => {
@@ -68,7 +68,7 @@ const wrongAnswer = ({
   requestId,
   urls,
 }: ReturnType<typeof decodeAnswers>[0]) => {
-  const { creditsUsed, outcomes } = StoredAnswer.decode(body)
+  const { creditsUsed, outcomes } = Report.decode(body)
   const checked = outcomes.filter(({ _tag }) => _tag === "Checked").length
   return creditsUsed === (amount ?? 0) && checked === (urls ?? 0)
     ? []

@@ -3,7 +3,7 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
 import { creditsOf } from "../src/ledger/Credits.ts"
 import { failed, FailureReason, Metrics, Outcome } from "../src/Metrics.ts"
-import * as StoredAnswer from "../src/StoredAnswer.ts"
+import * as Report from "../src/Report.ts"
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   Arbitrary.make(Metrics).map((metrics) => Outcome.Checked({ metrics })),
@@ -19,7 +19,7 @@ describe("a stored answer", () => {
     "decoding a stored answer returns the encoded values, except for the sign of zero",
     { answer },
     ({ answer }) => {
-      const { creditsUsed, outcomes } = StoredAnswer.decode(StoredAnswer.encode(answer))
+      const { creditsUsed, outcomes } = Report.decode(Report.encode(answer))
       assert.strictEqual(creditsUsed, answer.creditsUsed)
       assert.strictEqual(JSON.stringify(outcomes), JSON.stringify(answer.outcomes))
     },
@@ -32,7 +32,7 @@ describe("a stored answer", () => {
       Outcome.Checked({ metrics: { domainAuthority: 0, pageAuthority: 100 } }),
     ]
     assert.strictEqual(
-      StoredAnswer.encode({ outcomes, creditsUsed: creditsOf(2) }),
+      Report.encode({ outcomes, creditsUsed: creditsOf(2) }),
       `{"creditsUsed":2,"outcomes":[[93.5,61,2],"INVALID_URL",[0,100]]}`,
     )
   })
@@ -40,6 +40,6 @@ describe("a stored answer", () => {
   it("a stored answer with 50 outcomes takes less than 4,000 characters", () => {
     const metrics = { domainAuthority: 1 / 3, pageAuthority: 100 / 7, spamScore: 200 / 3 }
     const outcomes = Array<Outcome>(50).fill(Outcome.Checked({ metrics }))
-    assert.isBelow(StoredAnswer.encode({ outcomes, creditsUsed: creditsOf(50) }).length, 4000)
+    assert.isBelow(Report.encode({ outcomes, creditsUsed: creditsOf(50) }).length, 4000)
   })
 })
