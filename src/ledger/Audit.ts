@@ -1,13 +1,12 @@
 /**
- * Audits the ledger: recomputes each account's balance and hash chain from its entries, and
- * compares the held credits with the open holds. Reads the entries as a stream, which a store can
- * load in pages.
+ * Audits the books of an account: its entries are one hash chain and add up to its balance, its
+ * open holds add up to its held credits, and nothing is negative.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
-import type { Balance } from "./Balance.ts"
+import type { StoreFailure } from "../StoreFailure.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** The maximum number of problems that one verification lists. */
@@ -20,131 +19,86 @@ export interface Verification {
   readonly problems: ReadonlyArray<string>
 }
 
-interface AccountBooks {
-  readonly accountId: AccountId
-  readonly balance: Balance
-  /** Sum of the account's open holds in credits, read at the same moment as the balance. */
-  readonly openHolds: number
-  /** The last stored `sequence`, read at the same moment as the balance; 0 without entries. */
-  readonly lastEntry: number
-  /** The stored entries up to and including `lastEntry`, oldest first. */
-  readonly entries: Stream.Stream<ReadEntry>
-}
-
-/** A stored entry, or a sentence that says why it cannot be read. */
-export type ReadEntry = Either.Either<LedgerEntry, string>
-
-/** Audits one account. `problems` is empty when the account's books are correct. */
-export const examine = (
-  books: AccountBooks,
-): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>
-  Effect.map(
-    Stream.runFold(books.entries, start, (sums, entry) => {
-      // The hash chain is broken at the first bad entry, so later entries cannot be checked.
-      if (sums.broken !== undefined) return sums
-      return Either.isLeft(entry)
-        ? { ...sums, entries: sums.entries + 1, broken: entry.left }
-        : next(sums, entry.right)
-    }),
-    (sums) => ({
-      entries: sums.entries,
-      problems: [
-        ...(sums.broken === undefined ? closing(books, sums) : [sums.broken]),
-        ...holding(books),
-      ].map((problem) => `account ${books.accountId}: ${problem}`),
-    }),
-  )
-
-/** Adds up the audits of all accounts. Keeps the first 100 problems. */
-export const summarize = (
-  examinations: Stream.Stream<Effect.Effect.Success<ReturnType<typeof examine>>>,
-): Effect.Effect<Verification> =>
-  Stream.runFold(
-    examinations,
-    { accounts: 0, entries: 0, problems: [] },
-    (sum: Verification, { entries, problems }) => ({
-      accounts: sum.accounts + 1,
-      entries: sum.entries + entries,
-      problems: [...sum.problems, ...problems].slice(0, maxProblems),
-    }),
-  )
-
-/** Adds problems that were found elsewhere. Keeps the first 100 problems. */
-export const withProblems = (
-  verification: Verification,
+/** Adds problems. Keeps the first 100. */
+export const withProblems = <A extends Pick<Verification, "problems">>(
+  verification: A,
   more: ReadonlyArray<string>,
-): Verification => ({
+): A => ({
   ...verification,
   problems: [...verification.problems, ...more].slice(0, maxProblems),
 })
 
 interface Sums {
-  readonly entries: number
   readonly granted: number
   readonly charged: number
+  readonly entries: number
   readonly head: string
-  readonly broken: string | undefined
 }
 
-const start: Sums = { entries: 0, granted: 0, charged: 0, head: genesisHash, broken: undefined }
+/** What the store has of an account besides the entries, all read at the same moment. */
+export interface Books extends Sums {
+  readonly accountId: AccountId
+  readonly held: number
+  /** Sum of the account's open holds in credits. */
+  readonly openHolds: number
+  /** The last stored `sequence`; 0 without entries. */
+  readonly lastEntry: number
+}
 
-const next = (sums: Sums, entry: LedgerEntry): Sums => {
-  const after: Sums = {
-    entries: sums.entries + 1,
-    granted: sums.granted + grantedBy(entry),
-    charged: sums.charged + (entry.kind === "charge" ? entry.amount : 0),
-    head: entry.hash,
-    broken: undefined,
+/** Returns the problems of an account. `entries` are those up to `lastEntry`, oldest first. */
+export const problemsOf = (books: Books, entries: Stream.Stream<LedgerEntry, StoreFailure>) =>
+  Stream.runFoldEffect(entries, start, next).pipe(
+    Effect.match({
+      // Entries after the first bad one cannot be checked.
+      onFailure: ({ message }) => [message],
+      onSuccess: (sums) => {
+        const [recorded, added] = [inWords(books), inWords(sums)]
+        return recorded === added
+          ? []
+          : [`the balance records ${recorded}, but the entries add up to ${added}`]
+      },
+    }),
+    Effect.map((problems) =>
+      [...problems, ...problemsOfHolds(books)].map(
+        (problem) => `account ${books.accountId}: ${problem}`,
+      ),
+    ),
+  )
+
+const start: Sums = { granted: 0, charged: 0, entries: 0, head: genesisHash }
+
+/** Adds an entry to the sums, or returns why it does not continue them. */
+const next = (
+  sums: Sums,
+  entry: LedgerEntry,
+): Either.Either<Sums, { readonly message: string }> => {
+  const { amount, balanceAfter, hash, kind, sequence } = entry
+  const isCharge = kind === "charge"
+  const granted = sums.granted + (isCharge ? 0 : kind === "grant" ? amount : -amount)
+  const charged = sums.charged + (isCharge ? amount : 0)
+  const entries = sums.entries + 1
+  if (sequence !== entries) {
+    return broken(`entry ${entries} is missing: the next entry is entry ${sequence}`)
   }
-  const broken =
-    breakOf(after.entries, entry, chainHash(sums.head, entry)) ??
-    (entry.balanceAfter !== after.granted - after.charged
-      ? `entry ${entry.sequence} records a balance of ${entry.balanceAfter}, but the entries add up to ${after.granted - after.charged}`
-      : after.granted < after.charged
-        ? `entry ${entry.sequence} takes the balance below 0`
-        : undefined)
-  return { ...after, broken }
+  if (chainHash(sums.head, entry) !== hash) {
+    return broken(`entry ${sequence} was changed: its hash does not match`)
+  }
+  // An entry records no negative balance.
+  return balanceAfter === granted - charged
+    ? Either.right({ granted, charged, entries, head: hash })
+    : broken(
+        `entry ${sequence} records a balance of ${balanceAfter}, but the entries add up to ${granted - charged}`,
+      )
 }
 
-const grantedBy = ({ amount, kind }: LedgerEntry) =>
-  kind === "grant" ? amount : kind === "correction" ? -amount : 0
+const broken = (message: string) => Either.left({ message })
 
-/**
- * Returns why a record does not continue its chain; undefined when it does. `sequence` and `hash`
- * are what the record must have.
- */
-const breakOf = (
-  sequence: number,
-  record: { readonly sequence: number; readonly hash: string },
-  hash: string,
-): string | undefined =>
-  record.sequence !== sequence
-    ? `entry ${sequence} is missing: the next entry is entry ${record.sequence}`
-    : record.hash !== hash
-      ? `entry ${sequence} was changed: its hash does not match`
-      : undefined
+const inWords = ({ charged, entries, granted, head }: Sums) =>
+  `${granted} granted and ${charged} charged credits in ${entries} entries with the last hash '${head.slice(0, 8)}'`
 
-const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>
-  lastEntry > balance.entries
-    ? [`entry ${balance.entries + 1} exists, but the balance counts ${balance.entries} entries`]
-    : balance.entries !== sums.entries
-      ? [`entry ${sums.entries + 1} is missing: the balance counts ${balance.entries} entries`]
-      : balance.head !== sums.head
-        ? [`entry ${sums.entries} is not the last entry that the balance records`]
-        : balance.granted !== sums.granted || balance.charged !== sums.charged
-          ? [
-              `the balance records ${balance.granted} granted and ${balance.charged} charged credits, ` +
-                `but the entries add up to ${sums.granted} and ${sums.charged}`,
-            ]
-          : []
-
-const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> => [
-  ...(balance.held === openHolds
+const problemsOfHolds = ({ charged, granted, held, openHolds }: Books) => [
+  ...(held === openHolds
     ? []
-    : [
-        `the balance records ${balance.held} held credits, but the open holds add up to ${openHolds}`,
-      ]),
-  ...(balance.granted - balance.charged - balance.held < 0
-    ? [`more credits are held than the account has`]
-    : []),
+    : [`the balance records ${held} held credits, but the open holds add up to ${openHolds}`]),
+  ...(granted - charged - held < 0 ? ["more credits are held than the account has"] : []),
 ]

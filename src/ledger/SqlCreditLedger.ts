@@ -195,7 +195,6 @@ const make = (options: Options) =>
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
         entriesOf(account).pipe(
-          Stream.mapEffect(readable(account)),
           Stream.orDie,
           Stream.filter(({ at }) => since <= at && at < until),
         ),
@@ -203,7 +202,7 @@ const make = (options: Options) =>
       recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
         retried(statements.entriesBefore({ account, before, limit })).pipe(
           Failure.orDie,
-          Effect.flatMap(Effect.forEach((row) => readable(account)(SqlLedger.readEntry(row)))),
+          Effect.flatMap(Effect.forEach(SqlLedger.readEntry)),
           Effect.orDie,
         ),
 
@@ -357,14 +356,6 @@ const dieUndecided = ({ cause, message }: StoreFailure) => {
   )
   return Effect.zipRight(log, Effect.die(failure))
 }
-
-const readable = (account: AccountId) =>
-  Either.mapLeft(
-    (problem: string) =>
-      new StoreFailure({
-        message: `account ${account}: ${problem}; run 'authority credits verify'`,
-      }),
-  )
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

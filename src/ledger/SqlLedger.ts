@@ -12,6 +12,7 @@ import * as Stream from "effect/Stream"
 import { AccountId } from "../Account.ts"
 import { ApiKeyId } from "../ApiKey.ts"
 import { RequestId } from "../RequestId.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { inserter, isAmong, rowsOf, type Table } from "../sql/bulkRows.ts"
 import { databaseTime } from "../sql/databaseTime.ts"
@@ -42,7 +43,7 @@ const LockedRow = Schema.Struct({
   budgets: Schema.Int,
   leaseTime: Schema.NullOr(Schema.Int),
 })
-export const HoldRow = Schema.Struct({
+const HoldRow = Schema.Struct({
   requestId: RequestId,
   accountId: AccountId,
   amount: Credits,
@@ -59,7 +60,7 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 
-export const holdColumns = `request_id AS "requestId", account_id AS "accountId", amount,
+const holdColumns = `request_id AS "requestId", account_id AS "accountId", amount,
   expires_at AS "expiresAt", api_key_id AS "apiKeyId", held_at AS "heldAt"`
 
 /** The reads of a commit, in this order. SQLite needs no row locks: it has one writer at a time. */
@@ -151,18 +152,22 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
-export const undecoded = { key: Schema.String, value: Schema.Unknown }
 const decodeTotals = Schema.decodeUnknown(
   Schema.Tuple(Schema.Struct({ held: Credits }, { key: Schema.String, value: Schema.Int })),
 )
-const EntryRow = Schema.Struct({ sequence: Schema.Int }, undecoded)
+const EntryRow = Schema.Struct(
+  { sequence: Schema.Int },
+  { key: Schema.String, value: Schema.Unknown },
+)
 
 const decodeEntry = TypeGuard.decoder(LedgerEntry)
 
-/** Decodes an entry, or returns the problem as a sentence. */
-export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry, string> =>
-  Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
+/** Decodes an entry, or fails with a sentence that names it. */
+export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry, StoreFailure> =>
+  Either.mapLeft(
+    decodeEntry(row),
+    () => new StoreFailure({ message: `entry ${row.sequence} cannot be read` }),
+  )
 
 const makeReads = (sql: SqlClient.SqlClient) => {
   return {
@@ -212,7 +217,7 @@ export const entriesOf = (sql: SqlClient.SqlClient) => {
       0,
       (after) => entriesAfter({ account, after }),
       ({ sequence }) => sequence,
-    ).pipe(Stream.map(readEntry))
+    ).pipe(Stream.mapEffect(readEntry))
 }
 
 const entriesTable: Table<LedgerEntry> = {
