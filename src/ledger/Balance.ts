@@ -60,6 +60,13 @@ export const release = (balance: Balance, hold: Hold): Balance => ({
   held: creditsOf(balance.held - hold.amount),
 })
 
+/** Throws when the charge exceeds the hold. */
+export const checkCharge = (hold: Hold, charge: Charge) => {
+  if (charge.amount > hold.amount) {
+    throw new RangeError(`a charge of ${charge.amount} exceeds its hold of ${hold.amount}`)
+  }
+}
+
 /**
  * Charges an open hold, ends it, and returns the new balance and the ledger entry. A charge of 0
  * makes no entry. `at` and `heldAt`, when the hold was opened, are in epoch milliseconds. Throws when the charge exceeds the hold.
@@ -71,9 +78,7 @@ export const settle = (
   at: number,
   heldAt: number | null = at,
 ): readonly [Balance, LedgerEntry | undefined] => {
-  if (charge.amount > hold.amount) {
-    throw new RangeError(`a charge of ${charge.amount} exceeds its hold of ${hold.amount}`)
-  }
+  checkCharge(hold, charge)
   const released = release(balance, hold)
   if (charge.amount === 0) return [released, undefined]
   return append(

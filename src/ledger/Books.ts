@@ -9,7 +9,7 @@ import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Balance from "./Balance.ts"
 import type { BudgetExceeded } from "./Budget.ts"
-import { Budgets, type Counted } from "./Budgets.ts"
+import { Budgets } from "./Budgets.ts"
 import {
   type Charge,
   type CorrectionTooLarge,
@@ -134,12 +134,11 @@ export class Books {
     // An earlier commit has already opened the hold of this request, but the database's answer to
     // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
-    const heldAt = this.timeOf(hold, now)
+    const heldAt = this.budgets.timeOf(hold.apiKeyId, now)
     return Either.map(this.reserve(hold, heldAt), (balance) => {
       const opened = { ...hold, expiresAt: this.leaseEnd(now), heldAt }
       this.setBalance(hold.accountId, balance)
-      const counted = countedOf(hold, heldAt)
-      if (counted !== undefined) this.budgets.open(counted)
+      this.budgets.open(hold, heldAt)
       this.holds.set(hold.requestId, opened)
       this.openedHolds.set(hold.requestId, opened)
       this.setKey(hold, null, opened.expiresAt)
@@ -179,23 +178,10 @@ export class Books {
     answer: string | undefined,
     now: number,
   ): Either.Either<Option.Option<string>, Refusal> {
-    const stored = this.storedAnswer(hold, now)
-    if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    const heldAt = this.timeOf(hold, now)
-    return Either.map(this.reserve(hold, heldAt), (held) => {
-      const [balance, entry] = Balance.settle(held, hold, charge, now, heldAt)
-      if (entry !== undefined) {
-        this.setBalance(hold.accountId, balance)
-        this.newEntries.push(entry)
-        if (hold.apiKeyId != null) this.budgets.charge(hold.apiKeyId, heldAt, charge.amount)
-      }
-      this.count(Usage.ofCharge(hold, charge, now))
-      this.setKey(
-        hold,
-        answer ?? null,
-        answer === undefined ? this.leaseEnd(now) : now + retentionMs,
-      )
-      return Option.none()
+    Balance.checkCharge(hold, charge)
+    return Either.map(this.open(hold, now), (stored) => {
+      if (Option.isNone(stored)) this.settle(hold, charge, answer, now)
+      return stored
     })
   }
 
@@ -263,13 +249,8 @@ export class Books {
       return Either.left(new LimitExceeded({ required: amount, limit }))
     }
     const held = Balance.hold(this.balance(accountId), amount)
-    const counted = countedOf(hold, heldAt)
-    const refusal = counted && this.budgets.refusalOf(counted)
+    const refusal = this.budgets.refusalOf(hold, heldAt)
     return refusal === undefined || Either.isLeft(held) ? held : Either.left(refusal)
-  }
-
-  private timeOf({ apiKeyId }: Hold, now: number): number {
-    return apiKeyId == null ? now : this.budgets.timeOf(apiKeyId, now)
   }
 
   private leaseEnd(now: number): number {
@@ -288,8 +269,7 @@ export class Books {
 
   private end(hold: OpenHold, balance: Balance.Balance, charge: number) {
     this.setBalance(hold.accountId, balance)
-    const counted = countedOf(hold, hold.heldAt)
-    if (counted !== undefined) this.budgets.end(counted, charge)
+    this.budgets.end(hold, hold.heldAt, charge)
     this.holds.delete(hold.requestId)
     if (!this.openedHolds.delete(hold.requestId)) this.endedHolds.push(hold.requestId)
   }
@@ -329,13 +309,6 @@ export class Books {
     this.changedKeys.set(idOf(accountId, key), { accountId, key })
   }
 }
-
-/** The hold as a budget counts it; undefined when no budget does. */
-const countedOf = (
-  { amount, apiKeyId }: Pick<Hold, "amount" | "apiKeyId">,
-  heldAt: number | null,
-): Counted | undefined =>
-  apiKeyId == null || heldAt === null ? undefined : { amount, apiKeyId, heldAt }
 
 // U+0000 separates the two parts, because neither an account id nor an idempotency key contains
 // U+0000.

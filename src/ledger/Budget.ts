@@ -43,13 +43,12 @@ export const Budget = Schema.transformOrFail(Schema.String, Schema.typeSchema(Fi
 export const textOf = ({ credits, period }: Budget): string => `${credits}/${period}`
 
 /** What was spent of a budget in one period. */
-export const Use = Schema.Struct({
-  charged: Credits,
-  held: Credits,
+export interface Use {
+  readonly charged: Credits
+  readonly held: Credits
   /** Number of open holds. */
-  holds: Schema.NonNegativeInt,
-})
-export type Use = typeof Use.Type
+  readonly holds: number
+}
 
 export const unused: Use = { charged: creditsOf(0), held: creditsOf(0), holds: 0 }
 
@@ -75,12 +74,10 @@ export const startOf = (period: Period, at: number): number => {
 }
 
 /** The end of the period that contains the time `at`; null for `total`. */
-export const endOf = (period: Period, at: number): number | null => {
-  if (period === "total") return null
-  if (period === "day") return startOf("day", at) + dayMs
-  const date = new Date(at)
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1)
-}
+export const endOf = (period: Period, at: number): number | null =>
+  period === "total"
+    ? null
+    : startOf(period, startOf(period, at) + (period === "day" ? dayMs : 31 * dayMs))
 
 export const spent = (budget: Budget, { charged, held }: Use, at: number): Spent => {
   const used = creditsOf(charged + held)
@@ -114,24 +111,6 @@ export class BudgetExceeded extends Data.TaggedError("BudgetExceeded")<{
       ? `${needs}.`
       : `${needs}, resets ${new Date(resetsAt).toISOString().slice(0, 10)}.`
   }
-}
-
-/** Checks that a hold of `required` credits fits into the budget. `at` is the time of the hold. */
-export const refusalOf = (
-  budget: Budget,
-  use: Use,
-  required: Credits,
-  at: number,
-): BudgetExceeded | undefined => {
-  if (use.charged + use.held + required <= budget.credits) return undefined
-  const isHeld = use.charged + required <= budget.credits
-  return new BudgetExceeded({
-    required,
-    budget,
-    use,
-    isHeld,
-    resetsAt: endOf(budget.period, at),
-  })
 }
 
 const periods = { day: "a day", month: "a month", total: "in all" } as const

@@ -31,7 +31,8 @@ export type Answer = Effect.Effect<unknown>
 interface Waiting<Change> {
   readonly change: Change
   readonly fail: (cause: Cause.Cause<never>) => Answer
-  readonly state: Ref.Ref<"waiting" | "taken" | "withdrawn">
+  /** The worker takes a change, or its caller withdraws it: whoever sets this first. */
+  readonly isTaken: Ref.Ref<boolean>
 }
 
 export interface GroupCommit<Change> {
@@ -77,7 +78,7 @@ export const make = <Change>(
       yield* Effect.yieldNow()
       const batch = Chunk.prepend(yield* Queue.takeUpTo(queue, maxChanges - 1), first)
       const waiting = Chunk.compact(batch)
-      yield* commitAll(yield* Effect.filter(waiting, take))
+      yield* commitAll(yield* Effect.filter(waiting, ({ isTaken }) => take(isTaken)))
       return waiting.length < batch.length
     })
     // A daemon: the scope ends the worker by its finalizer, after the last commit.
@@ -99,15 +100,19 @@ export const make = <Change>(
       ) =>
         Effect.gen(function* () {
           const exit = yield* Deferred.make<A, E>()
-          const state = yield* Ref.make<"waiting" | "taken" | "withdrawn">("waiting")
+          const isTaken = yield* Ref.make(false)
           const change = changeOf((result) => Deferred.done(exit, result))
           const fail = (cause: Cause.Cause<never>) => Deferred.failCause(exit, cause)
-          yield* Queue.offer(queue, Option.some({ change, fail, state }))
-          if (limitMs === Number.POSITIVE_INFINITY) return yield* Deferred.await(exit)
-          const waited = Effect.timeoutOption(Effect.interruptible(Deferred.await(exit)), limitMs)
-          return yield* Effect.flatMap(
-            waited,
-            Option.match({ onSome: Effect.succeed, onNone: () => withdraw(state) }),
+          yield* Queue.offer(queue, Option.some({ change, fail, isTaken }))
+          const answer = Deferred.await(exit)
+          if (limitMs === Number.POSITIVE_INFINITY) return yield* answer
+          return yield* Effect.interruptible(answer).pipe(
+            Effect.timeoutTo({
+              duration: limitMs,
+              onSuccess: (done): Effect.Effect<A, GivenUp> => Effect.succeed(done),
+              onTimeout: () => withdraw(isTaken),
+            }),
+            Effect.flatten,
           )
         }).pipe(Effect.uninterruptible),
     }
@@ -118,16 +123,9 @@ const halvesOf = <A>(batch: ReadonlyArray<A>) => Arr.splitAt(batch, Math.ceil(ba
 const failAll = <Change>(batch: Iterable<Waiting<Change>>, cause: Cause.Cause<never>) =>
   Effect.forEach(batch, ({ fail }) => fail(cause), { discard: true })
 
-/** True unless the caller has withdrawn the change. */
-const take = <Change>({ state }: Waiting<Change>) =>
-  Ref.modify(state, (before) =>
-    before === "waiting" ? ([true, "taken"] as const) : ([false, before] as const),
-  )
+/** Returns true for the first caller. */
+const take = (isTaken: Ref.Ref<boolean>) =>
+  Effect.map(Ref.getAndSet(isTaken, true), (wasTaken) => !wasTaken)
 
-const withdraw = (state: Waiting<unknown>["state"]): Effect.Effect<never, GivenUp> =>
-  Effect.flatMap(
-    Ref.modify(state, (before) =>
-      before === "taken" ? (["undecided", before] as const) : (["withdrawn", "withdrawn"] as const),
-    ),
-    Effect.fail,
-  )
+const withdraw = (isTaken: Ref.Ref<boolean>): Effect.Effect<never, GivenUp> =>
+  Effect.flatMap(take(isTaken), (isFirst) => Effect.fail(isFirst ? "withdrawn" : "undecided"))

@@ -17,12 +17,12 @@ import { Budgets, type UseIn } from "./Budgets.ts"
 import { Credits } from "./Credits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { execute } from "../sql/prepared.ts"
-import { inserter, isAmong, isAmongNumbers, type Table } from "../sql/bulkRows.ts"
+import { inserter, isAmong, type Table } from "../sql/bulkRows.ts"
 
 /** One row for each key and each of the periods that were used. */
 const Row = Schema.Struct({
   apiKeyId: ApiKeyId,
-  id: Budget.BudgetId,
+  budgetId: Budget.BudgetId,
   credits: Credits,
   period: Budget.Period,
   since: Schema.Int,
@@ -35,39 +35,40 @@ const Row = Schema.Struct({
 const decode = TypeGuard.decoder(Schema.Array(Row))
 
 /**
- * Returns a function that reads the budgets of keys, and their uses in the periods that contain the
- * given times. A commit that has locked the balances of the keys' accounts needs no other lock:
+ * Returns a function that reads the budgets of keys, and their uses from the period that contains the
+ * time `earliest` on, in epoch milliseconds. A commit that has locked the balances of the keys' accounts needs no other lock:
  * every change of a budget or its use locks the balance first.
  */
 export const makeRead = (sql: SqlClient.SqlClient) => {
   const [text] = sql`
-    SELECT k.id AS "apiKeyId", b.id AS id, b.credits AS credits, b.period AS period,
+    SELECT k.id AS "apiKeyId", b.id AS "budgetId", b.credits AS credits, b.period AS period,
       b.since AS since, u.start AS start, u.charged AS charged, u.held AS held, u.holds AS holds
     FROM api_keys k JOIN budgets b ON b.id = k.budget_id
-    LEFT JOIN budget_uses u
-      ON u.budget_id = b.id AND (u.start = b.since OR u.start ${isAmongNumbers(sql, [])})
+    LEFT JOIN budget_uses u ON u.budget_id = b.id AND (u.start = b.since OR u.start >=
+      CASE b.period WHEN 'day' THEN CAST(${0} AS BIGINT) ELSE CAST(${0} AS BIGINT) END)
     WHERE k.id ${isAmong(sql, [])}`.compile()
-  return (keys: ReadonlyArray<ApiKeyId>, times: ReadonlyArray<number>) => {
-    const starts = times.flatMap((time) =>
-      Budget.Period.literals.map((period) => Budget.startOf(period, time)),
+  return (keys: ReadonlyArray<ApiKeyId>, earliest: number) =>
+    Effect.flatMap(
+      execute(sql, text, [
+        Budget.startOf("day", earliest),
+        Budget.startOf("month", earliest),
+        JSON.stringify([...new Set(keys)]),
+      ]),
+      (rows) =>
+        Either.mapBoth(decode(rows), { onLeft: ParseResult.parseError, onRight: budgetsOf }),
     )
-    const parameters = [starts, keys].map((some) => JSON.stringify([...new Set<unknown>(some)]))
-    return Effect.flatMap(execute(sql, text, parameters), (rows) =>
-      Either.mapBoth(decode(rows), { onLeft: ParseResult.parseError, onRight: budgetsOf }),
-    )
-  }
 }
 
 const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
   new Budgets(
-    rows.map(({ apiKeyId, credits, id, period, since }) => [
+    rows.map(({ apiKeyId, budgetId: id, credits, period, since }) => [
       apiKeyId,
       { id, credits, period, since },
     ]),
-    rows.flatMap(({ charged, held, holds, id, start }) =>
+    rows.flatMap(({ budgetId, charged, held, holds, start }) =>
       start === null || charged === null || held === null || holds === null
         ? []
-        : { id, start, use: { charged, held, holds } },
+        : { budgetId, start, charged, held, holds },
     ),
   )
 
@@ -76,7 +77,6 @@ const budgetUses: Table<UseIn> = {
   texts: ["budget_id"],
   numbers: ["start", "charged", "held", "holds"],
   key: ["budget_id", "start"],
-  rowOf: ({ id, start, use }) => ({ ...use, budgetId: id, start }),
 }
 
 /** Inserts the uses of budgets, or replaces those of the same periods. */
@@ -94,13 +94,6 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
   const sharing = (key: string) => sql`
     SELECT id FROM api_keys WHERE id = ${key}
     OR budget_id = (SELECT budget_id FROM api_keys WHERE id = ${key})`
-
-  const lastHolds = SqlSchema.findAll({
-    Request: ApiKeyId,
-    Result: Schema.Struct({ heldAt: Schema.NullOr(Schema.Int) }),
-    execute: (key) =>
-      sql`SELECT MAX(held_at) AS held_at FROM holds WHERE api_key_id IN (${sharing(key)})`,
-  })
 
   const countBudgets = (account: AccountId) => sql`
     UPDATE balances
@@ -134,13 +127,14 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
         return former.id
       }
       const id = former?.id ?? Budget.BudgetId.make(uuid())
-      const [last] = yield* lastHolds(key)
-      // After every open hold, also of a process whose clock is ahead: they count nowhere.
-      const since = Math.max(now, (last?.heldAt ?? 0) + 1)
       yield* sql`DELETE FROM budget_uses WHERE budget_id = ${id}`
+      // After every open hold, also of a process whose clock is ahead: they count nowhere.
       yield* sql`
         INSERT INTO budgets (id, account_id, credits, period, since)
-        VALUES (${id}, ${accountId}, ${credits}, ${period}, ${since})
+        SELECT ${id}, ${accountId}, CAST(${credits} AS BIGINT), ${period}, MAX(time) FROM (
+          SELECT CAST(${now} AS BIGINT) AS time
+          UNION ALL SELECT held_at + 1 FROM holds WHERE api_key_id IN (${sharing(key)})
+        ) AS times WHERE TRUE
         ON CONFLICT (id) DO UPDATE
         SET credits = excluded.credits, period = excluded.period, since = excluded.since`
       yield* countBudgets(accountId)

@@ -54,10 +54,8 @@ export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlCli
 /** A change of one account's books. */
 interface Change<Result> {
   readonly accountId: AccountId
-  /** The hold of the request. The commit reads its idempotency key and its API key's budget. */
+  /** The hold of the request. The commit reads it, its idempotency key and its budget. */
   readonly hold?: Hold
-  /** True when the commit reads whether the hold is open. */
-  readonly readsHold?: boolean
   /** Who changes the books; absent for a client's request, which gets no line in the audit log. */
   readonly by?: Context.Context<Actor | CurrentAct>
   /** Pure, but for `books`. `now` is the time of the attempt, in epoch milliseconds. */
@@ -81,7 +79,7 @@ const make = (options: Options) =>
     // A stop does not wait for a database that cannot be reached. This runs before the last commits.
     yield* Effect.addFinalizer(() => Ref.set(isClosing, true))
 
-    const submit = <A, E>(change: Change<Either.Either<A, E>>, limitMs: number) =>
+    const submitUntil = <A, E>(limitMs: number, change: Change<Either.Either<A, E>>) =>
       commits.submit<A, E>(
         (answer) => ({
           ...change,
@@ -90,32 +88,35 @@ const make = (options: Options) =>
         limitMs,
       )
 
-    const submitInTime = <A, E>(change: Change<Either.Either<A, E>>) =>
-      Effect.flatMap(remainingMs, (ms) => submit(change, Math.max(0, ms + commitGraceMs))).pipe(
+    const submit = <A, E extends Tagged>(change: Change<Either.Either<A, E>>) =>
+      Effect.catchIf(submitUntil(Number.POSITIVE_INFINITY, change), isGivenUp, Effect.die)
+
+    /** Makes a change of a request. Waits until shortly after its deadline. */
+    const submitInTime = <A, E extends Tagged>(
+      hold: Hold,
+      charges: boolean,
+      apply: (books: Books, now: number) => Either.Either<A, E>,
+    ) =>
+      Effect.flatMap(remainingMs, (ms) =>
+        submitUntil(Math.max(0, ms + commitGraceMs), { accountId: hold.accountId, hold, apply }),
+      ).pipe(
         Effect.catchAllDefect((defect) =>
           defect instanceof StoreFailure && defect.isUndecided === true
-            ? Effect.fail("undecided" as const)
+            ? Effect.fail<GroupCommit.GivenUp>("undecided")
             : Effect.die(defect),
         ),
+        Effect.catchIf(isGivenUp, (givenUp) => timeout(charges, givenUp)),
       )
 
-    const submitWithoutLimit = <A, E extends { readonly _tag: string }>(
-      change: Change<Either.Either<A, E>>,
-    ) => Effect.catchIf(submit(change, Number.POSITIVE_INFINITY), isGivenUp, Effect.die)
-
     /** Makes a change that gets a line in the audit log. */
-    const act = <E extends { readonly _tag: string }>(
+    const act = <E extends Tagged>(
       accountId: AccountId,
       apply: (books: Books, now: number) => Either.Either<Balance.Balance, E>,
-    ) => Effect.flatMap(actorAndAct, (by) => submitWithoutLimit({ accountId, by, apply }))
+    ) => Effect.flatMap(actorAndAct, (by) => submit({ accountId, by, apply }))
 
     /** Returns true if the hold was open. */
     const end = (hold: Hold) =>
-      submitWithoutLimit({
-        ...ofRequest(hold),
-        readsHold: true,
-        apply: (books) => books.release(hold),
-      })
+      submit({ accountId: hold.accountId, hold, apply: (books) => books.release(hold) })
 
     const release = (hold: Hold) => Effect.catchAllCause(end(hold), () => Effect.void)
 
@@ -129,30 +130,20 @@ const make = (options: Options) =>
           .pipe(retried, Failure.orDie, Effect.map(Option.getOrElse(() => Balance.empty)), inTime),
 
       open: (hold) =>
-        submitInTime({
-          ...ofRequest(hold),
-          readsHold: true,
-          apply: (books, now) => books.open(hold, now),
-        }).pipe(
+        submitInTime(hold, false, (books, now) => books.open(hold, now)).pipe(
           // The hold may be committed now or later. The release is committed after it.
-          Effect.tapError((error) =>
-            error === "undecided" ? Effect.forkDaemon(release(hold)) : Effect.void,
-          ),
-          withTimeout(false),
+          Effect.tapErrorTag("StoreTimeout", () => Effect.forkDaemon(release(hold))),
         ),
 
       settle: (hold, charge, answer) =>
-        submitInTime({
-          ...ofRequest(hold),
-          readsHold: true,
-          apply: (books, now) => books.settle(hold, charge, answer, now),
-        }).pipe(withTimeout(charge.amount > 0)),
+        submitInTime(hold, charge.amount > 0, (books, now) =>
+          books.settle(hold, charge, answer, now),
+        ),
 
       charge: (hold, charge, answer) =>
-        submitInTime({
-          ...ofRequest(hold),
-          apply: (books, now) => books.charge(hold, charge, answer, now),
-        }).pipe(withTimeout(charge.amount > 0)),
+        submitInTime(hold, charge.amount > 0, (books, now) =>
+          books.charge(hold, charge, answer, now),
+        ),
 
       release,
 
@@ -164,7 +155,7 @@ const make = (options: Options) =>
 
       budgets: Effect.fnUntraced(function* (keys) {
         const now = yield* Clock.currentTimeMillis
-        const read = statements.readBudgets(keys, [now]).pipe(retried, Failure.orDie)
+        const read = statements.readBudgets(keys, now).pipe(retried, Failure.orDie)
         return (yield* inTime(read)).spentBy(keys, now)
       }),
 
@@ -219,28 +210,23 @@ const actorAndAct = Effect.zipWith(Actor, CurrentAct, (actor, act) =>
   Context.make(Actor, actor).pipe(Context.add(CurrentAct, act)),
 )
 
-const ofRequest = (hold: Hold) => ({ accountId: hold.accountId, hold })
-
 /** A defect must fail only its own change, not the other changes in the commit. */
 const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> =>
   Either.match(Either.try(apply), { onLeft: Exit.die, onRight: Exit.fromEither })
 
+interface Tagged {
+  readonly _tag: string
+}
+
 const isGivenUp = (error: unknown): error is GroupCommit.GivenUp => typeof error === "string"
 
-/** Turns the end of the caller's patience, or of a commit that was lost, into StoreTimeout. */
-const withTimeout =
-  (charges: boolean) =>
-  <A, E extends { readonly _tag: string }>(
-    submitted: Effect.Effect<A, E | GroupCommit.GivenUp>,
-  ): Effect.Effect<A, E | StoreTimeout> =>
-    Effect.catchIf(submitted, isGivenUp, (givenUp) =>
-      Effect.zipRight(
-        Effect.logWarning(
-          `The database is too slow: a change that nobody waits for ${givenUp === "withdrawn" ? "is never" : "may still be"} committed. Check the database's disk, locks and network.`,
-        ),
-        new StoreTimeout({ mayCharge: charges && givenUp === "undecided" }),
-      ),
-    )
+const timeout = (charges: boolean, givenUp: GroupCommit.GivenUp) =>
+  Effect.zipRight(
+    Effect.logWarning(
+      `The database is too slow: a change that nobody waits for ${givenUp === "withdrawn" ? "is never" : "may still be"} committed. Check the database's disk, locks and network.`,
+    ),
+    new StoreTimeout({ mayCharge: charges && givenUp === "undecided" }),
+  )
 
 /** What the next attempt of a commit needs to know. */
 interface Attempt {
@@ -275,16 +261,16 @@ const makeCommit = (
     const requests = changes.flatMap(({ hold }) => hold ?? [])
     const keyed = requests.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
     const keys = keyed.length === 0 ? [] : yield* statements.lockKeys(keyed)
-    const asked = changes.flatMap(({ hold, readsHold }) =>
-      hold !== undefined && readsHold === true ? hold.requestId : [],
-    )
-    const holds = asked.length === 0 ? [] : yield* statements.openHolds(asked)
+    const holds =
+      requests.length === 0
+        ? []
+        : yield* statements.openHolds(requests.map(({ requestId }) => requestId))
     // After the locks: the time of the commit decides in which period a budget counts it.
     const now = yield* Clock.currentTimeMillis
     const budgets = balances.some((balance) => balance.budgets > 0)
       ? yield* statements.readBudgets(
           [...requests, ...holds].flatMap(({ apiKeyId }) => apiKeyId ?? []),
-          [now, ...holds.flatMap(({ heldAt }) => heldAt ?? [])],
+          Math.min(now, ...holds.map(({ heldAt }) => heldAt ?? now)),
         )
       : undefined
     const leaseTime = Math.max(...balances.map(({ leaseTime }) => leaseTime ?? now))

@@ -33,16 +33,6 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   })
 }
 
-/** Makes the SQL condition "is one of `numbers`", like `isAmong`. */
-export const isAmongNumbers = (sql: SqlClient.SqlClient, numbers: ReadonlyArray<number>) => {
-  const json = JSON.stringify(numbers)
-  return sql.onDialectOrElse({
-    sqlite: () => sql`IN (SELECT value FROM json_each(${json}))`,
-    orElse: () => sql`= ANY (ARRAY(SELECT CAST(value AS BIGINT)
-      FROM json_array_elements_text(${json}::json) AS numbers (value)))`,
-  })
-}
-
 /** A table, and the columns of its rows: a record has them under their names in camelCase. */
 export interface Table<A extends object> {
   readonly name: string
