@@ -36,7 +36,7 @@ const pieceSize = 10_000
 /** Yields one grant, then charges of 1 credit. */
 function* entriesOf(accountId: AccountId, count: number) {
   let [balance, entry]: readonly [Balance.Balance, LedgerEntry | undefined] = Either.getOrThrow(
-    Balance.grant(Balance.empty, accountId, credits(count), null, 0),
+    Balance.grant(Balance.empty, { accountId, amount: credits(count), note: null, at: 0 }),
   )
   if (entry !== undefined) yield { balance, entry }
   for (let at = 1; at < count; at++) {

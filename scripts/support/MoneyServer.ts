@@ -124,7 +124,10 @@ const makeRoutes = () => {
       route(
         Schema.Struct({ account: AccountId, amount: Credits, note: Schema.NullOr(Schema.String) }),
         ({ account, amount, note }) => {
-          return [200, Either.getOrThrow(books.grant(account, amount, note, now()))]
+          return [
+            200,
+            Either.getOrThrow(books.grant({ accountId: account, amount, note, at: now() })),
+          ]
         },
       ),
     ],
@@ -133,7 +136,7 @@ const makeRoutes = () => {
       route(
         Schema.Struct({ account: AccountId, amount: Credits, note: Schema.String }),
         ({ account, amount, note }) =>
-          Either.match(books.correct(account, amount, note, now()), {
+          Either.match(books.correct({ accountId: account, amount, note, at: now() }), {
             onLeft: (error): Reply => [statuses[error._tag], error],
             onRight: () => balanceOf(account),
           }),

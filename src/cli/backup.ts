@@ -6,7 +6,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { counted } from "../text/counted.ts"
-import * as Head from "../ledger/Head.ts"
 import * as Heads from "../ledger/SqlVerification.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
@@ -62,7 +61,7 @@ export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
       Effect.zipRight(
-        Effect.provide(Effect.all([verify, Head.digest(Heads.heads)]), Stores.forVerbs),
+        Effect.provide(Effect.all([verify, Heads.digest(Heads.heads)]), Stores.forVerbs),
       ),
       onFile(file),
     )

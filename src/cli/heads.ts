@@ -8,7 +8,6 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { maxProblems } from "../ledger/Audit.ts"
-import * as Head from "../ledger/Head.ts"
 import * as Heads from "../ledger/SqlVerification.ts"
 import { fileProblem } from "../text/fileProblem.ts"
 
@@ -23,17 +22,17 @@ export const write = (file: string) =>
         Stream.tap((head) =>
           Effect.try({
             // Writes the whole line or throws: `writeSync` may write a part on a full disk.
-            try: () => writeFileSync(descriptor, `${Head.lineOf(head)}\n`),
+            try: () => writeFileSync(descriptor, `${Heads.lineOf(head)}\n`),
             catch: OutputFailed.of(file),
           }),
         ),
-        Head.digest,
+        Heads.digest,
         Effect.onError(() => Effect.sync(() => rmSync(file, { force: true }))),
       ),
     (descriptor) => Effect.sync(() => closeSync(descriptor)),
   )
 
-const decode = Schema.decode(Head.Line)
+const decode = Schema.decode(Heads.Line)
 
 /** Returns the first 100 problems that show that the ledger does not continue the file's heads. */
 export const compare = (file: string) =>

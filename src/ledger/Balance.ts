@@ -5,7 +5,6 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import type { AccountId } from "../Account.ts"
 import {
   type Charge,
   CorrectionTooLarge,
@@ -97,44 +96,30 @@ export const settle = (
   )
 }
 
-/**
- * Adds credits. `at` is the time of the grant in epoch milliseconds. Fails when all grants of the
- * account add up to more than 2^53 - 1 credits.
- */
-export const grant = (
-  balance: Balance,
-  accountId: AccountId,
-  amount: Credits,
-  note: string | null,
-  at: number,
-): Either.Either<readonly [Balance, LedgerEntry], GrantTooLarge> =>
-  amount > Number.MAX_SAFE_INTEGER - balance.granted
-    ? Either.left(new GrantTooLarge({ grantable: Number.MAX_SAFE_INTEGER - balance.granted }))
-    : Either.right(
-        append(
-          { ...balance, granted: creditsOf(balance.granted + amount) },
-          { ...operators, accountId, kind: "grant", amount, note, at },
-        ),
-      )
+/** What an operator does. `at` is the time in epoch milliseconds. */
+export type Act = Pick<LedgerEntry, "accountId" | "amount" | "note" | "at">
+
+type Acted<E> = Either.Either<readonly [Balance, LedgerEntry], E>
+
+/** Adds credits. Fails when all grants of the account add up to more than 2^53 - 1 credits. */
+export const grant = (balance: Balance, act: Act): Acted<GrantTooLarge> => {
+  const grantable = Number.MAX_SAFE_INTEGER - balance.granted
+  return act.amount > grantable
+    ? Either.left(new GrantTooLarge({ grantable }))
+    : Either.right(adjust(balance, act.amount, { ...act, kind: "grant" }))
+}
 
 /** Takes credits away that were granted by mistake. Fails when fewer are available. */
-export const correct = (
-  balance: Balance,
-  accountId: AccountId,
-  amount: Credits,
-  note: string,
-  at: number,
-): Either.Either<readonly [Balance, LedgerEntry], CorrectionTooLarge> =>
-  amount > available(balance)
-    ? Either.left(new CorrectionTooLarge({ amount, available: available(balance) }))
-    : Either.right(
-        append(
-          { ...balance, granted: creditsOf(balance.granted - amount) },
-          { ...operators, accountId, kind: "correction", amount, note, at },
-        ),
-      )
+export const correct = (balance: Balance, act: Act): Acted<CorrectionTooLarge> =>
+  act.amount > available(balance)
+    ? Either.left(new CorrectionTooLarge({ amount: act.amount, available: available(balance) }))
+    : Either.right(adjust(balance, -act.amount, { ...act, kind: "correction" }))
 
-const operators = { requestId: null, urls: null, apiKeyId: null, heldAt: null }
+const adjust = (balance: Balance, change: number, act: Act & Pick<LedgerEntry, "kind">) =>
+  append(
+    { ...balance, granted: creditsOf(balance.granted + change) },
+    { ...act, requestId: null, urls: null, apiKeyId: null, heldAt: null },
+  )
 
 const append = (
   balance: Balance,

@@ -20,7 +20,6 @@ import {
   LimitExceeded,
 } from "./Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
-import type { Credits } from "./Credits.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
 import * as Usage from "./Usage.ts"
 
@@ -200,23 +199,13 @@ export class Books {
   }
 
   /** Adds credits to the account. */
-  grant(
-    account: AccountId,
-    amount: Credits,
-    note: string | null,
-    now: number,
-  ): Either.Either<Balance.Balance, GrantTooLarge> {
-    return this.change(Balance.grant(this.balance(account), account, amount, note, now))
+  grant(act: Balance.Act): Either.Either<Balance.Balance, GrantTooLarge> {
+    return this.change(Balance.grant(this.balance(act.accountId), act))
   }
 
   /** Takes away credits that were granted by mistake. */
-  correct(
-    account: AccountId,
-    amount: Credits,
-    note: string,
-    now: number,
-  ): Either.Either<Balance.Balance, CorrectionTooLarge> {
-    return this.change(Balance.correct(this.balance(account), account, amount, note, now))
+  correct(act: Balance.Act): Either.Either<Balance.Balance, CorrectionTooLarge> {
+    return this.change(Balance.correct(this.balance(act.accountId), act))
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Hold } from "./Hold.ts"
 
 /** The budget in force for some keys. */
 export interface InForce extends Budget.Budget {
-  readonly id: Budget.BudgetId
+  readonly budgetId: Budget.BudgetId
   /** What was held before this time counts nowhere. Epoch milliseconds. */
   readonly since: number
 }
@@ -102,7 +102,7 @@ export class Budgets {
     this.changed.set(idOf(use), changed)
   }
 
-  private useAt({ id: budgetId, period, since }: InForce, at: number): UseIn {
+  private useAt({ budgetId, period, since }: InForce, at: number): UseIn {
     // The first period of a budget starts when the budget is set.
     const place = { budgetId, start: Math.max(since, Budget.startOf(period, at)) }
     return this.uses.get(idOf(place)) ?? { ...place, ...Budget.unused }

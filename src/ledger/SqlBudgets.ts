@@ -19,18 +19,17 @@ import * as TypeGuard from "../schema/TypeGuard.ts"
 import { execute } from "../sql/prepared.ts"
 import { inserter, isAmong, type Table } from "../sql/bulkRows.ts"
 
-/** One row for each key and each of the periods that were used. */
+/** One row for each key and each of the periods that were used, or a row of 0 for the first. */
 const Row = Schema.Struct({
   apiKeyId: ApiKeyId,
   budgetId: Budget.BudgetId,
   credits: Credits,
   period: Budget.Period,
   since: Schema.Int,
-  /** Null when none of the periods was used. */
-  start: Schema.NullOr(Schema.Int),
-  charged: Schema.NullOr(Credits),
-  held: Schema.NullOr(Credits),
-  holds: Schema.NullOr(Schema.Int),
+  start: Schema.Int,
+  charged: Credits,
+  held: Credits,
+  holds: Schema.Int,
 })
 const decode = TypeGuard.decoder(Schema.Array(Row))
 
@@ -42,7 +41,8 @@ const decode = TypeGuard.decoder(Schema.Array(Row))
 export const makeRead = (sql: SqlClient.SqlClient) => {
   const [text] = sql`
     SELECT k.id AS "apiKeyId", b.id AS "budgetId", b.credits AS credits, b.period AS period,
-      b.since AS since, u.start AS start, u.charged AS charged, u.held AS held, u.holds AS holds
+      b.since AS since, COALESCE(u.start, b.since) AS start, COALESCE(u.charged, 0) AS charged,
+      COALESCE(u.held, 0) AS held, COALESCE(u.holds, 0) AS holds
     FROM api_keys k JOIN budgets b ON b.id = k.budget_id
     LEFT JOIN budget_uses u ON u.budget_id = b.id AND (u.start = b.since OR u.start >=
       CASE b.period WHEN 'day' THEN CAST(${0} AS BIGINT) ELSE CAST(${0} AS BIGINT) END)
@@ -61,15 +61,8 @@ export const makeRead = (sql: SqlClient.SqlClient) => {
 
 const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
   new Budgets(
-    rows.map(({ apiKeyId, budgetId: id, credits, period, since }) => [
-      apiKeyId,
-      { id, credits, period, since },
-    ]),
-    rows.flatMap(({ budgetId, charged, held, holds, start }) =>
-      start === null || charged === null || held === null || holds === null
-        ? []
-        : { budgetId, start, charged, held, holds },
-    ),
+    rows.map((row) => [row.apiKeyId, row]),
+    rows,
   )
 
 const budgetUses: Table<UseIn> = {

@@ -148,10 +148,10 @@ const make = (options: Options) =>
       release,
 
       grant: (accountId, amount, note) =>
-        act(accountId, (books, now) => books.grant(accountId, amount, note, now)),
+        act(accountId, (books, now) => books.grant({ accountId, amount, note, at: now })),
 
       correct: (accountId, amount, note) =>
-        act(accountId, (books, now) => books.correct(accountId, amount, note, now)),
+        act(accountId, (books, now) => books.correct({ accountId, amount, note, at: now })),
 
       budgets: Effect.fnUntraced(function* (keys) {
         const now = yield* Clock.currentTimeMillis
@@ -273,14 +273,13 @@ const makeCommit = (
           Math.min(now, ...holds.map(({ heldAt }) => heldAt ?? now)),
         )
       : undefined
-    const leaseTime = Math.max(...balances.map(({ leaseTime }) => leaseTime ?? now))
     const books = new Books(
       leaseMs,
       balances.map((balance) => [balance.accountId, balance]),
       holds,
       keys,
       budgets,
-      Number.isFinite(leaseTime) ? leaseTime - now : 0,
+      (balances.at(-1)?.leaseTime ?? now) - now,
     )
 
     const acts: Array<Required<Pick<Change<unknown>, "by">> & { entry: LedgerEntry }> = []

@@ -170,39 +170,37 @@ export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry,
     () => new StoreFailure({ message: `entry ${row.sequence} cannot be read` }),
   )
 
-const makeReads = (sql: SqlClient.SqlClient) => {
-  return {
-    balance: SqlSchema.findOne({
-      Request: AccountId,
-      Result: Balance.Balance,
-      execute: (account) => sql`
+const makeReads = (sql: SqlClient.SqlClient) => ({
+  balance: SqlSchema.findOne({
+    Request: AccountId,
+    Result: Balance.Balance,
+    execute: (account) => sql`
         SELECT granted, charged, held, entries, head FROM balances WHERE account_id = ${account}`,
-    }),
+  }),
 
-    /** The newest entries first. */
-    entriesBefore: SqlSchema.findAll({
-      Request: Schema.Struct({ account: AccountId, before: Schema.Int, limit: Schema.Int }),
-      Result: EntryRow,
-      execute: ({ account, before, limit }) => sql`
+  /** The newest entries first. */
+  entriesBefore: SqlSchema.findAll({
+    Request: Schema.Struct({ account: AccountId, before: Schema.Int, limit: Schema.Int }),
+    Result: EntryRow,
+    execute: ({ account, before, limit }) => sql`
         SELECT ${sql.literal(entryColumns)} FROM entries
         WHERE account_id = ${account} AND sequence < ${before}
         ORDER BY sequence DESC LIMIT ${limit}`,
-    }),
+  }),
 
-    /** The held credits of all accounts, and how many have fewer available than each amount. */
-    totals: (amounts: ReadonlyArray<Credits>) => {
-      const below = amounts.map(
-        (amount, i) =>
-          `, COUNT(CASE WHEN granted - charged - held < ${amount} THEN 1 END) AS below${i}`,
-      )
-      return Effect.flatMap(
-        sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
+  /** The held credits of all accounts, and how many have fewer available than each amount. */
+  totals: (amounts: ReadonlyArray<Credits>) => {
+    const below = amounts.map(
+      (amount, i) =>
+        `, COUNT(CASE WHEN granted - charged - held < ${amount} THEN 1 END) AS below${i}`,
+    )
+    return Effect.flatMap(
+      sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held${sql.literal(below.join(""))}
           FROM balances`,
-        decodeTotals,
-      )
-    },
-  }
-}
+      decodeTotals,
+    )
+  },
+})
 
 /** Makes a function that streams the entries of an account, oldest first, page by page. */
 export const entriesOf = (sql: SqlClient.SqlClient) => {

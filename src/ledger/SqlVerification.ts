@@ -1,4 +1,5 @@
 /** The SQL of `credits verify`: reads the books for the audit, and the heads of the accounts. */
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -9,7 +10,6 @@ import { AccountId } from "../Account.ts"
 import * as Failure from "../sql/Failure.ts"
 import { pageSize, rowsAfter } from "../sql/paging.ts"
 import * as Audit from "./Audit.ts"
-import { Head } from "./Head.ts"
 import { entriesOf } from "./SqlLedger.ts"
 
 /** Audits the books of every account, and looks for requests that are charged twice. */
@@ -24,11 +24,7 @@ export const make = (sql: SqlClient.SqlClient): Effect.Effect<Audit.Verification
           Audit.problemsOf(books, Stream.take(entries(books.accountId), books.lastEntry)),
           (problems) =>
             Audit.withProblems(
-              {
-                accounts: sum.accounts + 1,
-                entries: sum.entries + books.lastEntry,
-                problems: sum.problems,
-              },
+              { ...sum, accounts: sum.accounts + 1, entries: sum.entries + books.lastEntry },
               problems,
             ),
         ),
@@ -77,6 +73,42 @@ const chargedTwice = (sql: SqlClient.SqlClient) =>
     ORDER BY request_id LIMIT ${Audit.maxProblems}`.pipe(
     Effect.map((rows) => rows.map(({ problem }) => problem)),
   )
+
+/**
+ * The head of an account: the number of its entries and the hash of the last one. Kept elsewhere,
+ * it proves later that the books still continue the same entries.
+ */
+export const Head = Schema.Struct({
+  accountId: AccountId,
+  /** Number of entries; at least 1. */
+  entries: Schema.Int,
+  /** The hash of the last entry. */
+  head: Schema.String,
+})
+export type Head = typeof Head.Type
+
+/** A head as a line of text: the account's id, the number of entries and the hash. */
+export const Line = Schema.split(" ").pipe(
+  Schema.compose(
+    Schema.Tuple(
+      AccountId.pipe(Schema.minLength(1)),
+      Schema.NumberFromString.pipe(Schema.compose(Schema.Int), Schema.positive()),
+      Schema.String.pipe(Schema.pattern(/^[0-9a-f]{64}$/)),
+    ),
+  ),
+)
+
+export const lineOf = ({ accountId, entries, head }: Head) => `${accountId} ${entries} ${head}`
+
+/** Counts the accounts, and computes SHA-256 over their lines, each with a line feed. */
+export const digest = <E, R>(heads: Stream.Stream<Head, E, R>) =>
+  Effect.suspend(() => {
+    const hash = createHash("sha256")
+    return Stream.runFold(heads, 0, (accounts, head) => {
+      hash.update(`${lineOf(head)}\n`)
+      return accounts + 1
+    }).pipe(Effect.map((accounts) => ({ accounts, digest: hash.digest("hex") })))
+  })
 
 /** The heads of all accounts that have entries, in the order of their ids. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {

@@ -19,12 +19,11 @@ export class StoreTimeout extends Data.TaggedError("StoreTimeout")<{
 export const inTime = <A, E, R>(
   read: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E | StoreTimeout, R> =>
-  Effect.flatMap(Deadline, (deadline) =>
+  Effect.flatMap(Deadline, (deadline) => waitUntil(deadline)(read)).pipe(
     Effect.flatMap(
-      waitUntil(deadline)(read),
       Option.match({
         onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
-        onSome: (found) => Effect.succeed(found),
+        onSome: Effect.succeed,
       }),
     ),
   )

@@ -197,7 +197,7 @@ describe("the rules of idempotency keys", () => {
   /** Makes the books of an account with some credits and one earlier request. */
   const booksWith = (granted: number, former: Hold, answer: string | undefined) => {
     const books = new Books(leaseMs)
-    books.grant(account, credits(granted), null, 0)
+    books.grant({ accountId: account, amount: credits(granted), note: null, at: 0 })
     books.open(former, 0)
     if (answer !== undefined) books.settle(former, { amount: former.amount, urls: 1 }, answer, 0)
     return books
