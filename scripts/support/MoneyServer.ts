@@ -147,6 +147,7 @@ const makeRoutes = () => {
       route(Schema.Struct({}), () => {
         const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now())
         for (const hold of expired) books.release(hold)
+        for (const key of books.writtenKeys) if (key.expiresAt <= now()) books.deleteKey(key)
         return [200, { released: expired.length }]
       }),
     ],

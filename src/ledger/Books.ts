@@ -293,7 +293,8 @@ export class Books {
     this.changedKeys.set(idOf(accountId, key), record)
   }
 
-  private deleteKey({ accountId, key }: KeyRecord) {
+  /** Forgets a key whose time is over. A store in SQL deletes the row instead. */
+  deleteKey({ accountId, key }: KeyRecord) {
     this.keys.delete(idOf(accountId, key))
     this.changedKeys.set(idOf(accountId, key), { accountId, key })
   }

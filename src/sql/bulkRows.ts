@@ -55,17 +55,10 @@ export interface Table<A extends object> {
  */
 export const inserter = <A extends object>(
   sql: SqlClient.SqlClient,
-  {
-    changes = {},
-    doubles = [],
-    key,
-    name,
-    numbers,
-    rowOf = (record) => record,
-    sums = [],
-    texts,
-  }: Table<A>,
+  table: Table<A>,
 ): ((records: ReadonlyArray<A>) => Effect.Effect<unknown, SqlError>) => {
+  const { changes = {}, doubles = [], key, name, sums = [] } = table
+  const { numbers, rowOf = (record: A): object => record, texts } = table
   const columns = [...texts, ...numbers, ...doubles]
   const cells = columns.map((column, i) => {
     const type =
