@@ -73,12 +73,11 @@ export const make = <Change>(
         : Effect.void
 
     const turn = Effect.gen(function* () {
-      const first = yield* Queue.take(queue)
-      // The callers of the last commit submit again in this turn.
-      yield* Effect.yieldNow()
-      const batch = Chunk.prepend(yield* Queue.takeUpTo(queue, maxChanges - 1), first)
+      const batch = yield* Queue.takeBetween(queue, 1, maxChanges)
       const waiting = Chunk.compact(batch)
       yield* commitAll(yield* Effect.filter(waiting, ({ isTaken }) => take(isTaken)))
+      // A commit of SQLite blocks the process: let in the requests that arrived meanwhile.
+      yield* Effect.sleep(0)
       return waiting.length < batch.length
     })
     // A daemon: the scope ends the worker by its finalizer, after the last commit.
