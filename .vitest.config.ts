@@ -27,7 +27,7 @@ const http = ["test/{client,http,lists,run,server}/**/*.test.ts", "test/provider
 const alsoPostgres = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
-  "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
+  "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,LongReads,StoredAnswers}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
   "test/sql/{Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Usage}.test.ts",

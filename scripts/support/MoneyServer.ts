@@ -5,10 +5,8 @@
 import * as Http from "node:http"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
-import * as Arr from "effect/Array"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../../src/Account.ts"
 import { ApiKeyId } from "../../src/ApiKey.ts"
@@ -101,7 +99,7 @@ const makeRoutes = () => {
       apiKeyId: by === "key" ? row.apiKeyId : null,
       day: by === "day" ? row.day : null,
     }))
-    return merge(grouped, { by, ...(period.limit !== undefined && { limit: period.limit }) })
+    return Usage.merge(grouped, { by, ...(period.limit !== undefined && { limit: period.limit }) })
   }
   return new Map([
     ["/balance", route(Schema.Struct({ account: AccountId }), ({ account }) => balanceOf(account))],
@@ -223,26 +221,3 @@ export const start = async (token: string) => {
     },
   }
 }
-
-/** Adds up the rows of one day, key or account. Orders the sums, and keeps the first of them. */
-const merge = (
-  rows: ReadonlyArray<Usage.Row>,
-  { by, limit = Number.POSITIVE_INFINITY }: Pick<Usage.Question, "by" | "limit">,
-): ReadonlyArray<Usage.Row> => {
-  const sums = new Map<string, Usage.Row>()
-  for (const row of rows) {
-    const id = `${row.accountId} ${row.apiKeyId} ${row.day}`
-    const sum = sums.get(id)
-    sums.set(id, sum === undefined ? row : Usage.add(sum, row))
-  }
-  const all = Arr.sort(sums.values(), by === "day" ? byDay : byCredits)
-  return by === "day" ? all.slice(-limit) : all.slice(0, limit)
-}
-
-const byDay = Order.mapInput(Order.number, ({ day }: Usage.Row) => day ?? 0)
-
-const byCredits = Order.combineAll<Usage.Row>([
-  Order.reverse(Order.mapInput(Order.number, ({ credits }) => credits)),
-  Order.mapInput(Order.string, ({ accountId }) => accountId ?? ""),
-  Order.mapInput(Order.string, ({ apiKeyId }) => apiKeyId ?? ""),
-])

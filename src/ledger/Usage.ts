@@ -1,4 +1,6 @@
 /** Counts what requests used, by account, API key and UTC day. */
+import * as Arr from "effect/Array"
+import * as Order from "effect/Order"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
 import { type FailureCounts, noFailures } from "../Metrics.ts"
@@ -87,3 +89,26 @@ export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
     SERVER_ERROR: sum.failed.SERVER_ERROR + usage.failed.SERVER_ERROR,
   },
 })
+
+/** Adds up the rows of one day, key or account. Orders the sums, and keeps the first of them. */
+export const merge = (
+  rows: ReadonlyArray<Row>,
+  { by, limit = Number.POSITIVE_INFINITY }: Pick<Question, "by" | "limit">,
+): ReadonlyArray<Row> => {
+  const sums = new Map<string, Row>()
+  for (const row of rows) {
+    const id = `${row.accountId} ${row.apiKeyId} ${row.day}`
+    const sum = sums.get(id)
+    sums.set(id, sum === undefined ? row : add(sum, row))
+  }
+  const all = Arr.sort(sums.values(), by === "day" ? byDay : byCredits)
+  return by === "day" ? all.slice(-limit) : all.slice(0, limit)
+}
+
+const byDay = Order.mapInput(Order.number, ({ day }: Row) => day ?? 0)
+
+const byCredits = Order.combineAll<Row>([
+  Order.reverse(Order.mapInput(Order.number, ({ credits }) => credits)),
+  Order.mapInput(Order.string, ({ accountId }) => accountId ?? ""),
+  Order.mapInput(Order.string, ({ apiKeyId }) => apiKeyId ?? ""),
+])
