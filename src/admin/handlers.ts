@@ -31,6 +31,7 @@ import {
 } from "../providers/MetricsProvider.ts"
 import * as ProviderReport from "../providers/ProviderReport.ts"
 import { isoTime } from "../time/isoTime.ts"
+import { letOthersRun } from "../time/letOthersRun.ts"
 import { UsageReport } from "../UsageReport.ts"
 import { type Asked, once } from "./acts.ts"
 
@@ -87,7 +88,10 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
       .handleRaw("accounts", ({ urlParams: { search: text, ...page } }) =>
         Effect.gen(function* () {
           const found = yield* reading(accounts.search({ text, ...page }))
-          const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
+          // On SQLite, a thousand reads in a row stop the process for a while.
+          const rows = yield* Effect.forEach(found, (each) =>
+            Effect.zipRight(letOthersRun, rowOf(each)),
+          )
           return answerJson({ accounts: rows })
         }),
       )
