@@ -28,7 +28,7 @@ need() {
   shift
   if command -v "$program" >/dev/null; then return; fi
   if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then return; fi
-  apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@" >/dev/null || true
+  apt-get update -qq && apt-get install -y -qq "$@" >/dev/null || true
 }
 
 # Prints the table of all steps. Fails when one of them failed.
