@@ -56,7 +56,7 @@ const checkBehindProxy = async (url: string, key: string) => {
     await promisify(execFile)(program, ["check", "list.txt"], {
       cwd: folder,
       ...user,
-      env: { ...service, ...network.settings, XDG_STATE_HOME: folder },
+      env: { ...service, ...network.settings, XDG_STATE_HOME: join(folder, "state") },
       timeout: 30_000,
     })
     assert.deepEqual([...new Set(network.asked)], ["service.test:443"])
