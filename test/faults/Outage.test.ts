@@ -48,8 +48,8 @@ const sqlite = Effect.gen(function* () {
   }
 })
 
-/** Makes leases last ten and a half minutes, so that no hold ends by its lease. */
-const patience = { AUTHORITY_REQUEST_TIMEOUT: "10m", AUTHORITY_PROVIDER_TIMEOUT: "5m" }
+/** A hold that could not be released during the outage ends by its lease, 45 seconds long. */
+const patience = { AUTHORITY_REQUEST_TIMEOUT: "30s", AUTHORITY_PROVIDER_TIMEOUT: "25s" }
 
 describe.each([
   ["a stopped PostgreSQL", postgres],
