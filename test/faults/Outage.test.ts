@@ -112,7 +112,12 @@ describe.each([
             }),
           all,
         )
-        assert.deepInclude(yield* books, { charged: 1 + bought.length + known.length, held: 0 })
+        // A repeat may take over the key of a hold just before the sweep ends that hold.
+        yield* eventually(
+          "no credits are held",
+          Effect.map(books, ({ held }) => held === 0),
+        )
+        assert.deepInclude(yield* books, { charged: 1 + bought.length + known.length })
         assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), context), [])
       }),
     120_000,
