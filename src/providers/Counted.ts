@@ -17,6 +17,7 @@ import type * as Scope from "effect/Scope"
 import { dayMs, endOf, startOf } from "../ledger/Budget.ts"
 import { dayOf } from "../ledger/Usage.ts"
 import { failureOf, ProviderError } from "./MetricsProvider.ts"
+import { logOnce } from "../telemetry/logOnce.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { type Cost, Costs, monthOf, nothing, summed } from "./Costs.ts"
@@ -45,13 +46,13 @@ export const make = (
       new ProviderError({ provider: inner.name, reason, detail, isUnsent: true, ...more })
     /** Held while the sums are written or read, so that no count is in both or in neither. */
     const mutex = yield* Effect.makeSemaphore(1)
-    const writeFailed = logOnce((cause) =>
+    const writeFailed = inTime((cause) =>
       Effect.logWarning(
         "The counts of calls to providers cannot be written to the database. The service keeps them and tries again. To check the database, run 'authority doctor'.",
         cause,
       ),
     )
-    const readFailed = logOnce((cause) =>
+    const readFailed = inTime((cause) =>
       Effect.logWarning(
         "The ceiling of a provider cannot be checked in the database, so the provider is not asked. To check the database, run 'authority doctor'.",
         cause,
@@ -230,18 +231,13 @@ const neverConnected =
 const gateway = /^HTTP 50[24]\b/
 
 /** Limits an effect to a time, and logs its failures: once, until it has succeeded again. */
-const logOnce = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
-  let isLogged = false
+const inTime = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+  const logged = logOnce(log)
   return (limit: Duration.DurationInput) =>
     <A>(effect: Effect.Effect<A>): Effect.Effect<void, "failed"> =>
       Effect.timeoutFail(effect, { duration: limit, onTimeout: () => "no answer in time" }).pipe(
-        Effect.matchCauseEffect({
-          onSuccess: () => Effect.sync(() => void (isLogged = false)),
-          onFailure: (cause) => {
-            const isNew = !isLogged && !Cause.isInterruptedOnly(cause)
-            isLogged ||= isNew
-            return Effect.zipRight(isNew ? log(cause) : Effect.void, Effect.fail("failed" as const))
-          },
-        }),
+        logged,
+        Effect.asVoid,
+        Effect.catchAllCause(() => Effect.fail("failed" as const)),
       )
 }

@@ -12,6 +12,7 @@ import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Figures, MetricsCache } from "./MetricsCache.ts"
+import { logOnce } from "../telemetry/logOnce.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 
 /** Queues figures to be written. Drops those that do not fit into the queue. */
@@ -77,24 +78,11 @@ export const make = (
 export const inTime = <A, E>(access: Effect.Effect<A, E>, duration: Duration.DurationInput) =>
   Effect.timeout(Effect.disconnect(access), duration)
 
-/**
- * Makes a function that replaces a failure by another value. It logs the first failure, and the next
- * one only after a success.
- */
+/** Makes a function that replaces a failure by another value, and logs it once in a row. */
 export const onceInARow = (warn: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
-  let isFailing = false
+  const logged = logOnce(warn)
   return <A, E, B>(effect: Effect.Effect<A, E>, otherwise: B): Effect.Effect<A | B> =>
-    Effect.matchCauseEffect(effect, {
-      onSuccess: (value) => {
-        isFailing = false
-        return Effect.succeed(value)
-      },
-      onFailure: (cause) => {
-        const isNew = !isFailing
-        isFailing = true
-        return Effect.as(isNew ? warn(cause) : Effect.void, otherwise)
-      },
-    })
+    Effect.catchAllCause(logged(effect), () => Effect.succeed(otherwise))
 }
 
 /** Runs an effect to its end or its timeout, also in a finalizer, where no timeout can interrupt. */
