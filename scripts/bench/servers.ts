@@ -250,5 +250,5 @@ export const available = async (server: Server): Promise<number> => {
 /** Returns a count of the vendor (all but `spans`) or of the OTLP receiver. */
 export const counted = async (
   { url }: Server,
-  what: "asked" | "calls" | "hosts" | "refused" | "spans",
+  what: "asked" | "calls" | "hosts" | "spans",
 ): Promise<number> => JSON.parse(await (await fetch(url)).text())[what]

@@ -2,7 +2,7 @@
  * A fake Moz API that has figures for every page. Prints its address. The answer to a GET request
  * says for how many pages the API was asked since its start, and in how many calls.
  *
- *     node vendor.ts [MS] [MOST]    takes MS per call, and refuses more than MOST calls at a time
+ *     node vendor.ts [MS]    takes MS per call
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -20,14 +20,14 @@ interface Question {
   }
 }
 
-const [ms, most] = [Number(process.argv[2] ?? 0), Number(process.argv[3] ?? Infinity)]
+const ms = Number(process.argv[2] ?? 0)
 const hosts = new Set<string>()
-let [asked, calls, refused, serving] = [0, 0, 0, 0]
+let [asked, calls] = [0, 0]
 
 const server = createServer(async (request, response) => {
   response.setHeader("content-type", "application/json")
   if (request.method === "GET") {
-    return response.end(JSON.stringify({ asked, calls, refused, hosts: hosts.size }))
+    return response.end(JSON.stringify({ asked, calls, hosts: hosts.size }))
   }
   const { id, params }: Question = JSON.parse(await text(request))
   const queries = params.data.site_queries
@@ -35,13 +35,7 @@ const server = createServer(async (request, response) => {
     return response.writeHead(404).end(JSON.stringify({ message: "not found" }))
   }
   calls += 1
-  if (serving >= most) {
-    refused += 1
-    return response.writeHead(429).end(JSON.stringify({ message: "slow down" }))
-  }
-  serving += 1
   if (ms > 0) await sleep(ms)
-  serving -= 1
   asked += queries.length
   if (ms > 0) for (const { query } of queries) hosts.add(query)
   const results_by_site = queries.map((original_site_query) => {

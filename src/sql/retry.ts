@@ -53,8 +53,6 @@ export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> => retryWithin(ReconnectLimit)(effect)
 
-export type RetryAfterDisconnection = typeof retryAfterDisconnection
-
 /**
  * Makes a `retryAfterDisconnection` that reads the ReconnectLimit once, not at each call. Stores
  * need it, because the fibers of requests do not have the limit.
