@@ -133,6 +133,11 @@ export class Books {
     // An earlier commit has already opened the hold of this request, but the database's answer to
     // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
+    // The lease of the key's former request is over, so its hold is too, before any sweep.
+    const former = this.holds.get(this.keyOf(hold)?.requestId ?? hold.requestId)
+    if (former !== undefined) {
+      this.end(former, Balance.release(this.balance(hold.accountId), former), 0)
+    }
     const heldAt = this.budgets.timeOf(hold.apiKeyId, now)
     return Either.map(this.reserve(hold, heldAt), (balance) => {
       const opened = { ...hold, expiresAt: this.leaseEnd(now), heldAt }

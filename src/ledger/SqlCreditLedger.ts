@@ -120,6 +120,17 @@ const make = (options: Options) =>
 
     const release = (hold: Hold) => Effect.catchAllCause(end(hold), () => Effect.void)
 
+    /** Releases the holds whose lease is over. Returns how many there were. */
+    const endHolds = Effect.fnUntraced(function* (now: number) {
+      let ended = 0
+      while (true) {
+        const page = yield* Failure.orDie(statements.expiredHolds(now))
+        const wereOpen = yield* Effect.forEach(page, end, { concurrency: "unbounded" })
+        ended += wereOpen.filter((wasOpen) => wasOpen).length
+        if (page.length < pageSize) return ended
+      }
+    })
+
     const isSteady = SteadyClock.make()
     const entriesOf = SqlLedger.entriesOf(sql)
 
@@ -161,19 +172,14 @@ const make = (options: Options) =>
 
       expire: Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        // Before the holds: the release of a hold dies when the books are corrupt.
+        // The release of a hold dies when the books are corrupt. The rest is swept all the same.
+        const ended = yield* Effect.exit(endHolds(now))
         yield* sweep(sql, statements.deleteKeys(now))
         if (yield* isSteady) {
           yield* sweep(sql, statements.deleteAnswers(now))
           yield* sweep(sql, statements.deleteActs(now))
         }
-        let ended = 0
-        while (true) {
-          const page = yield* Failure.orDie(statements.expiredHolds(now))
-          const wereOpen = yield* Effect.forEach(page, end, { concurrency: "unbounded" })
-          ended += wereOpen.filter((wasOpen) => wasOpen).length
-          if (page.length < pageSize) return ended
-        }
+        return yield* ended
       }),
 
       totals: (amounts) =>
@@ -264,7 +270,7 @@ const makeCommit = (
     const holds =
       requests.length === 0
         ? []
-        : yield* statements.openHolds(requests.map(({ requestId }) => requestId))
+        : yield* statements.openHolds([...requests, ...keys].map(({ requestId }) => requestId))
     // After the locks: the time of the commit decides in which period a budget counts it.
     const now = yield* Clock.currentTimeMillis
     const budgets = balances.some((balance) => balance.budgets > 0)

@@ -129,11 +129,16 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
         WHERE expires_at <= ${leaseTime(now)} LIMIT ${pageSize}`,
     }),
 
-    /** Deletes a page of keys whose lease has ended. Skips locked ones, for a later sweep. */
+    /**
+     * Deletes a page of keys whose lease has ended and whose hold is released. Skips locked ones,
+     * for a later sweep.
+     */
     deleteKeys: (now: number) => sql`
       DELETE FROM receipts WHERE (account_id, key) IN (
         SELECT account_id, key FROM receipts
-        WHERE expires_at <= ${leaseTime(now)} AND body IS NULL LIMIT ${pageSize} ${skipLocked}
+        WHERE expires_at <= ${leaseTime(now)} AND body IS NULL
+          AND NOT EXISTS (SELECT 1 FROM holds WHERE holds.request_id = receipts.request_id)
+        LIMIT ${pageSize} ${skipLocked}
       ) RETURNING key`,
 
     /** Deletes a page of expired stored answers, unless the newest answer is of the future. */

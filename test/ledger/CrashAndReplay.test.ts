@@ -106,6 +106,7 @@ class Model {
   open(hold: Hold, now: number): string | undefined {
     const refusal = this.refusal(hold, now)
     if (refusal !== undefined || this.holds.has(hold.requestId)) return refusal
+    this.endFormer(hold)
     if (hold.amount > this.available) return "InsufficientCredits"
     const expiresAt = now + Duration.toMillis(lease)
     this.holds.set(hold.requestId, { amount: hold.amount, expiresAt })
@@ -128,10 +129,17 @@ class Model {
   chargeAtOnce(hold: Hold, amount: number, now: number): string | undefined {
     const refusal = this.refusal(hold, now)
     if (refusal !== undefined) return refusal
+    this.endFormer(hold)
     if (hold.amount > this.available) return "InsufficientCredits"
     this.name(hold, answerTo(hold.requestId), now + retentionMs)
     this.charge(hold.requestId, amount)
     return undefined
+  }
+
+  /** The hold of the request that had the key before ends with its lease, before any sweep. */
+  private endFormer({ idempotencyKey, requestId }: Hold) {
+    const former = this.named.get(idempotencyKey?.key ?? "")
+    if (former !== undefined && former.requestId !== requestId) this.holds.delete(former.requestId)
   }
 
   release({ idempotencyKey, requestId }: Hold) {

@@ -179,17 +179,18 @@ const inFlight: ReadonlyArray<Test> = [
     "an idempotency key can be taken over only after the lease of its request has ended",
     Effect.gen(function* () {
       const account = yield* anAccount
-      const [first, second] = [request(account), request(account)]
+      // Each takes the whole balance, so the second needs what the first had.
+      const [first, second] = [request(account, { amount: 100 }), request(account, { amount: 100 })]
       yield* opened(first)
       yield* untilAlmost((yield* Bench).lease)
       yield* refused("IdempotencyKeyInUse", open(second))
       yield* elapse(margin)
       yield* opened(second)
 
-      // No sweep has run, so the old hold may still be open, but it cannot be settled any more.
+      // No sweep has run.
       yield* refused("HoldExpired", settle(first, 1, "too late"))
       yield* release(first)
-      yield* expectFigures(account, { charged: 0, held: 1 })
+      yield* expectFigures(account, { charged: 0, held: 100 })
       yield* refused("IdempotencyKeyInUse", open(request(account)))
       yield* settle(second, 1, "in time")
       yield* expectAnswer(request(account), "in time")
