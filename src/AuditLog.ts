@@ -52,6 +52,10 @@ export interface Page {
   readonly limit: number
   /** Lists only lines with a lower sequence. */
   readonly before?: number | undefined
+  /** Each lists only lines that have it. */
+  readonly subject?: string | undefined
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
 }
 
 /** Every method may die with StoreFailure. */

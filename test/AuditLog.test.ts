@@ -10,7 +10,7 @@ import { charge, credits, figures, grant } from "../scripts/support/ledger.ts"
 import { AccountName, Accounts } from "../src/Account.ts"
 import { ApiKeyId } from "../src/ApiKey.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
-import { Actor, AuditLog, CurrentAct, refused } from "../src/AuditLog.ts"
+import { Actor, AuditLog, CurrentAct, type Page, refused } from "../src/AuditLog.ts"
 import { CreditLedger } from "../src/ledger/CreditLedger.ts"
 import { lastingStores, type Ports, stores } from "./support/Stores.ts"
 
@@ -97,6 +97,35 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
           [0, 1, 2, 3, 4].map((i) => last.sequence - i),
         )
         assert.deepStrictEqual(yield* log.list({ limit: 9, before: 1 }), [])
+      }),
+    )
+
+    it.effect("the list has only the lines of a subject, an actor and an action", () =>
+      Effect.gen(function* () {
+        const log = yield* AuditLog
+        const append = (subject: string, action: string, actor: string) =>
+          log.append({ action, subject, detail: {} }).pipe(as(actor))
+        yield* append("only-a", "test.one", "cli:only")
+        yield* append("only-a", "test.two", "cli:only")
+        yield* append("only-b", "test.two", "cli:only")
+        yield* append("only-a", "test.two", "cli:other")
+        const found = (filter: Partial<Page>) =>
+          Effect.map(log.list({ limit: 9, ...filter }), (lines) =>
+            lines.map(({ action, actor, subject }) => [subject, action, actor]),
+          )
+        const a = ["only-a", "test.two", "cli:only"]
+        assert.deepStrictEqual(yield* found({ actor: "cli:only", action: "test.two" }), [
+          ["only-b", "test.two", "cli:only"],
+          a,
+        ])
+        const subject = "only-a"
+        assert.deepStrictEqual(yield* found({ subject, action: "test.two" }), [
+          ["only-a", "test.two", "cli:other"],
+          a,
+        ])
+        const [newest] = yield* log.list({ limit: 1, subject })
+        assert.lengthOf(yield* found({ subject, before: newest?.sequence }), 2)
+        assert.deepStrictEqual(yield* found({ subject, actor: "cli:nobody" }), [])
       }),
     )
 

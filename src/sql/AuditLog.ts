@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { type Act, Actor, AuditLog, CurrentAct } from "../AuditLog.ts"
+import { type Act, Actor, AuditLog, CurrentAct, type Page } from "../AuditLog.ts"
 import { AuditLine, cut, Detail } from "../AuditLine.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import * as Failure from "./Failure.ts"
@@ -19,16 +19,14 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
     const sql = yield* SqlClient.SqlClient
     const append = makeAppend(sql)
     const retried = yield* makeRetryAfterDisconnection
-    const { below, doneUnder } = makeQueries(sql)
+    const { doneUnder, listed } = makeQueries(sql)
 
     return AuditLog.of({
       append: Effect.fn("AuditLog.append")((act) =>
         append(act).pipe(sql.withTransaction, Failure.orDie),
       ),
       doneUnder: Effect.fn("AuditLog.doneUnder")((key) => Failure.orDie(doneUnder(key))),
-      list: Effect.fn("AuditLog.list")(({ before = Number.MAX_SAFE_INTEGER, limit }) =>
-        Failure.orDie(retried(below({ before, limit }))),
-      ),
+      list: Effect.fn("AuditLog.list")((page) => Failure.orDie(retried(listed(page)))),
     })
   }),
 )
@@ -82,14 +80,21 @@ const encodeDetail = Schema.encodeSync(Schema.parseJson(Detail))
 
 const ListedLine = Schema.Struct({ ...AuditLine.fields, detail: Schema.parseJson(Detail) })
 
+const decodeLines = Schema.decodeUnknown(Schema.Array(ListedLine))
+
 const makeQueries = (sql: SqlClient.SqlClient) => ({
-  below: SqlSchema.findAll({
-    Request: Schema.Struct({ before: Schema.Int, limit: Schema.Int }),
-    Result: ListedLine,
-    execute: ({ before, limit }) => sql`
+  listed: ({ before = Number.MAX_SAFE_INTEGER, limit, action, actor, subject }: Page) => {
+    const asked = Object.entries({ action, actor, subject })
+    return sql`
       SELECT sequence, at, actor, action, subject, detail FROM audit_log
-      WHERE sequence < ${before} ORDER BY sequence DESC LIMIT ${limit}`,
-  }),
+      WHERE ${sql.and([
+        sql`sequence < ${before}`,
+        ...asked.flatMap(([column, value]) =>
+          value === undefined ? [] : [sql`${sql(column)} = ${value}`],
+        ),
+      ])}
+      ORDER BY sequence DESC LIMIT ${limit}`.pipe(Effect.flatMap(decodeLines))
+  },
   doneUnder: SqlSchema.findAll({
     Request: Schema.String,
     Result: Schema.Struct({
