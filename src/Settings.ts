@@ -142,22 +142,24 @@ const ceiling = (vendor: string, about: string) =>
     `maximum rows a UTC month ${about}, for example 3000/month`,
   )
 
-/** The price of 1,000 rows in millionths of the currency. */
+/** An amount of money, in millionths of the currency. */
+const amount = expecting(
+  "an amount such as 2.50, from 0 to 1000000, with at most six decimals",
+  Schema.String.pipe(
+    Schema.pattern(/^\d{1,7}(\.\d{1,6})?$/),
+    Schema.transform(Schema.Number, {
+      strict: true,
+      decode: (text) => Math.round(Number(text) * 1e6),
+      encode: (millionths) => String(millionths / 1e6),
+    }),
+    Schema.lessThanOrEqualTo(1e12),
+  ),
+)
+
 const price = (vendor: string, about: string) =>
   optional(
     `AUTHORITY_${vendor}_PRICE`,
-    expecting(
-      "an amount such as 2.50, from 0 to 1000000, with at most six decimals",
-      Schema.String.pipe(
-        Schema.pattern(/^\d{1,7}(\.\d{1,6})?$/),
-        Schema.transform(Schema.Number, {
-          strict: true,
-          decode: (text) => Math.round(Number(text) * 1e6),
-          encode: (millionths) => String(millionths / 1e6),
-        }),
-        Schema.lessThanOrEqualTo(1e12),
-      ),
-    ),
+    amount,
     `the price of 1,000 rows ${about}, in the vendor's currency`,
   )
 
@@ -320,6 +322,20 @@ export const all = {
     "1",
     whole(1, 1_000_000),
     "whole credits for each successful check",
+  ),
+  creditValue: optional(
+    "AUTHORITY_CREDIT_VALUE",
+    amount,
+    "what a customer pays for one credit, for example 0.01; the operator's overview then shows revenue and margin",
+  ),
+  currency: setting(
+    "AUTHORITY_CURRENCY",
+    "USD",
+    expecting(
+      "three capital letters such as USD",
+      Schema.String.pipe(Schema.pattern(/^[A-Z]{3}$/)),
+    ),
+    "the currency of AUTHORITY_CREDIT_VALUE and of the vendors' prices in the operator's overview; nothing is converted",
   ),
   providerConcurrency: setting(
     "AUTHORITY_PROVIDER_CONCURRENCY",

@@ -74,6 +74,8 @@ describe("a valid setting", () => {
     ["AUTHORITY_PROVIDER_TIMEOUT", "500ms", "providerTimeout", Duration.millis(500)],
     ["AUTHORITY_REQUEST_TIMEOUT", "2m", "requestTimeout", Duration.minutes(2)],
     ["AUTHORITY_CREDIT_PRICE", "1000000", "creditPrice", 1_000_000],
+    ["AUTHORITY_CREDIT_VALUE", "0.0125", "creditValue", 12_500],
+    ["AUTHORITY_CURRENCY", "EUR", "currency", "EUR"],
     ["AUTHORITY_RATE_LIMIT", "600/1m", "rateLimit", { requests: 600, per: Duration.minutes(1) }],
     ["AUTHORITY_LOG_LEVEL", "none", "logLevel", "none"],
     ["AUTHORITY_LOG_FORMAT", "json", "logFormat", "json"],
@@ -129,6 +131,12 @@ describe("an invalid setting", () => {
       "expected a whole number from 1 to 1000000",
       ["0", "-1", "0.5", "1000001", "1e99", "one"],
     ],
+    [
+      "AUTHORITY_CREDIT_VALUE",
+      "expected an amount such as 2.50",
+      ["-1", "1,5", "0.0000001", "$1", "1000001"],
+    ],
+    ["AUTHORITY_CURRENCY", "expected three capital letters", ["usd", "US", "DOLLAR", "$"]],
     ["AUTHORITY_DATABASE_URL", "expected sqlite:FILE", ["authority.db", "sqlite:", "mysql://a/b"]],
     ["AUTHORITY_PROVIDER", "expected ", ["Sandbox!", "nobody"]],
     [

@@ -10,16 +10,21 @@ import * as Routes from "../http/Routes.ts"
 import { addressOf } from "./addressOf.ts"
 import * as Authorization from "./Authorization.ts"
 import * as handlers from "./handlers.ts"
+import * as overview from "./overview.ts"
+
+export interface Options extends overview.Options {
+  readonly token: Redacted.Redacted<string>
+}
 
 /** Makes the routes of the administration. */
-export const make = (token: Redacted.Redacted<string>) =>
+export const make = ({ token, ...options }: Options) =>
   Routes.ofApi(AdminApi, (app) =>
     Effect.flatMap(HttpServerRequest, (request) =>
       Effect.provideService(app, Actor, `admin@${addressOf(request)}`),
     ),
   ).pipe(
     Effect.provide(
-      handlers.layer.pipe(
+      Layer.merge(handlers.layer, overview.layer(options)).pipe(
         Layer.provideMerge(Layer.merge(Authorization.layer(token), HttpApiBuilder.Router.Live)),
       ),
     ),

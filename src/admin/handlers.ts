@@ -16,11 +16,10 @@ import { Contradiction, NotFound } from "../contract/Envelope.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { FigureHistory } from "../providers/FigureHistory.ts"
 import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
-import { answerHistory } from "../http/handlers.ts"
+import { answerHistory, entryDocument } from "../http/handlers.ts"
 import * as OneByOne from "../http/OneByOne.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
-import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import {
   type Circuit,
   MetricsProvider,
@@ -134,7 +133,8 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
         Effect.gen(function* () {
           const { id, name } = yield* find(path.name)
           const entries = yield* reading(ledger.recent(id, urlParams))
-          return answerJson({ account: name, entries: entries.map(entryOf) })
+          const rows = entries.map((entry) => ({ ...entryDocument(entry), note: entry.note }))
+          return answerJson({ account: name, entries: rows })
         }),
       )
   }),
@@ -150,18 +150,6 @@ const makeChange =
         : correct(id, creditsOf(-amount), note),
       contradiction,
     )
-
-const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
-  sequence: entry.sequence,
-  at: isoTime(at),
-  kind,
-  amount: kind === "grant" ? amount : -amount,
-  balanceAfter: entry.balanceAfter,
-  urls: entry.urls,
-  requestId: entry.requestId,
-  key: apiKeyId ?? null,
-  note: entry.note,
-})
 
 const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
   Effect.gen(function* () {
@@ -275,20 +263,28 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
   }),
 ).pipe(Layer.provide(ProviderReport.layer))
 
+export const circuitOf = (circuit: Circuit) => {
+  const { isExhausted, openReason } = circuit
+  const state = openReason === undefined ? "closed" : isExhausted ? "exhausted" : "open"
+  return { circuit: state, reason: reasonOf(circuit) ?? null } as const
+}
+
+export const errorsOf = ({ calls }: Circuit) =>
+  calls.errors.map((error) => ({ ...error, at: isoTime(error.at) }))
+
 const stateOf = (circuit: Circuit) =>
   statusInTime(circuit).pipe(
     Effect.either,
     Effect.map((said) => {
-      const { calls, isExhausted, openReason, provider } = circuit
+      const { calls, provider } = circuit
       const { index = null, quota } = Either.getOrElse(said, (): ProviderStatus => ({}))
       return {
         provider,
-        circuit: openReason === undefined ? "closed" : isExhausted ? "exhausted" : "open",
-        reason: reasonOf(circuit) ?? null,
+        ...circuitOf(circuit),
         callsInFlight: calls?.inFlight ?? null,
         callLimit: calls?.limit ?? null,
         latencyMs: calls?.latencyMs ?? null,
-        errors: (calls?.errors ?? []).map((error) => ({ ...error, at: isoTime(error.at) })),
+        errors: errorsOf(circuit),
         quota: quotaDocumentOf(quota),
         index,
         statusError: Either.isLeft(said) ? said.left.message : null,

@@ -111,6 +111,22 @@ export const UsageAnswer: Schema<Wire.UsageAnswer> = answer({
   ),
 })
 
+export const StatementAnswer: Schema<Wire.StatementAnswer> = answer({
+  account: v.string(),
+  entries: v.array(
+    v.object({
+      sequence: v.number(),
+      at: v.string(),
+      kind: v.picklist(["grant", "charge", "correction"]),
+      amount: v.number(),
+      balanceAfter: v.number(),
+      urls: v.nullable(v.number()),
+      requestId: v.nullable(v.string()),
+      key: v.nullable(v.string()),
+    }),
+  ),
+})
+
 export const CreditsAnswer: Schema<Wire.CreditsAnswer> = answer({ availableCredits: v.number() })
 
 export const KeyAnswer: Schema<Wire.KeyAnswer> = answer({

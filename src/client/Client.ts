@@ -1,5 +1,5 @@
 /** The methods of the promise client, and what they take and return. */
-import type { HistoryAnswer, KeyAnswer, UsageAnswer } from "../contract/Wire.ts"
+import type { HistoryAnswer, KeyAnswer, StatementAnswer, UsageAnswer } from "../contract/Wire.ts"
 import type { Answers } from "../lists/Answers.ts"
 import type { CheckResult } from "./Outcomes.ts"
 import type { Preview } from "./Preview.ts"
@@ -57,6 +57,16 @@ export interface UsageOptions extends CallOptions {
 /** The name of the account, and its usage: days from old to new, or keys from most credits. */
 export type Usage = UsageAnswer["data"]
 
+export interface StatementOptions extends CallOptions {
+  /** The maximum number of entries: 1 to 1000, by default 100. */
+  readonly limit?: number | undefined
+  /** Only entries with a lower sequence: the last one of the page before. */
+  readonly before?: number | undefined
+}
+
+/** The name of the account, and its grants, charges and corrections, newest first. */
+export type Statement = StatementAnswer["data"]
+
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
   /**
    * A store of answers that outlives the call: what it has from the last 30 days, or from
@@ -106,6 +116,8 @@ export interface AuthorityMetrics {
    * days, or the 1000 keys with most credits.
    */
   readonly usage: (options?: UsageOptions) => Promise<Usage>
+  /** Returns the grants, charges and corrections of the account, page by page, free of charge. */
+  readonly statement: (options?: StatementOptions) => Promise<Statement>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
   /** Returns what the client's API key may do, what is left of its budget, and until when. */

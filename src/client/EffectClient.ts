@@ -19,8 +19,8 @@ export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
 export { memoryAnswers } from "../lists/memoryAnswers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
-export type { History, Key, Usage } from "./PromiseClient.ts"
-export type { Observation, Provenance, UsageRow } from "../contract/Wire.ts"
+export type { History, Key, Statement, Usage } from "./PromiseClient.ts"
+export type { Observation, Provenance, StatementEntry, UsageRow } from "../contract/Wire.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
@@ -74,6 +74,10 @@ export interface Client {
   readonly usage: (
     options?: Pick<PromiseClient.UsageOptions, "by" | "since" | "until">,
   ) => Effect.Effect<PromiseClient.Usage, ClientError.AnyClientError>
+  /** The grants, charges and corrections of the account, page by page, free of charge. */
+  readonly statement: (
+    options?: Omit<PromiseClient.StatementOptions, "signal">,
+  ) => Effect.Effect<PromiseClient.Statement, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
   /** What the client's API key may do, what is left of its budget, and until when. */
@@ -123,6 +127,7 @@ export const make = ({
       preview: (urls, options) => called((signal) => client.preview(urls, { ...options, signal })),
       history: (url, options) => called((signal) => client.history(url, { ...options, signal })),
       usage: (options) => called((signal) => client.usage({ ...options, signal })),
+      statement: (options) => called((signal) => client.statement({ ...options, signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
       key: called((signal) => client.key({ signal })),
     }

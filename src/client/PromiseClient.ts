@@ -6,6 +6,7 @@ import {
   historyPath,
   keyPath,
   previewPath,
+  statementPath,
   usagePath,
 } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
@@ -27,6 +28,8 @@ export type {
   Key,
   PreviewOptions,
   Progress,
+  Statement,
+  StatementOptions,
   Usage,
   UsageOptions,
 } from "./Client.ts"
@@ -35,7 +38,7 @@ export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { Observation, Provenance, UsageRow } from "../contract/Wire.ts"
+export type { Observation, Provenance, StatementEntry, UsageRow } from "../contract/Wire.ts"
 
 export type AuthorityMetrics = Client.AuthorityMetrics
 
@@ -85,6 +88,15 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data
   }
 
+  const statement: AuthorityMetrics["statement"] = async ({ before, limit, signal } = {}) => {
+    const query = new URLSearchParams({
+      ...(limit !== undefined && { limit: String(limit) }),
+      ...(before !== undefined && { before: String(before) }),
+    })
+    const path = `${statementPath}?${query}`
+    return (await send({ path, signal }, Bodies.StatementAnswer)).body.data
+  }
+
   const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) {
@@ -98,5 +110,5 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
     checkEach({ check, key, preview }, credentials, urls, options)
 
-  return { check, checkAll, preview, history, usage, availableCredits, key }
+  return { check, checkAll, preview, history, usage, statement, availableCredits, key }
 }

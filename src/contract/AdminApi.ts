@@ -14,14 +14,14 @@ import { ApiKeyId } from "../ApiKey.ts"
 import { Detail } from "../AuditLine.ts"
 import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
-import { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { Scope, Scopes } from "../Scope.ts"
 import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
 import { Lifetime, TimeSpan } from "../time/TimeSpan.ts"
-import { Budget, HistoryResponse, UsageRow } from "./Api.ts"
+import { Budget, HistoryResponse, StatementEntry, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
 import {
   account,
+  count,
   data,
   flag,
   int,
@@ -80,15 +80,8 @@ const NewKey = data({
 })
 
 const Entry = named("Entry", "An entry of the ledger.", [], {
-  sequence: Schema.Int,
-  at: Time,
-  kind: StatementEntry.fields.kind,
-  amount: int("Negative for a charge and for a correction."),
-  balanceAfter: Credits,
-  urls: Schema.NullOr(Schema.Int),
-  requestId: Schema.NullOr(Schema.String),
-  key: textOrNull("The id of the charged key."),
-  note: Schema.NullOr(Schema.String),
+  ...StatementEntry.fields,
+  note: textOrNull("The operator's note."),
 })
 
 const nameParam = Schema.Struct({
@@ -325,11 +318,21 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
       .annotate(OpenApi.Summary, "What requests used, by UTC day, by key or by account"),
   )
 
+const only = (description: string) => optional(StoredText.annotations({ description }))
+
 const audit = HttpApiGroup.make("audit", { topLevel: true })
   .annotate(OpenApi.Description, "What operators changed, and what was refused.")
   .add(
     HttpApiEndpoint.get("audit", Wire.adminPaths.audit)
-      .setUrlParams(Schema.Struct({ limit: Parameter.limit("lines"), before: Parameter.before }))
+      .setUrlParams(
+        Schema.Struct({
+          limit: Parameter.limit("lines"),
+          before: Parameter.before,
+          subject: only("Only lines with this subject: an account's name, or a key's id."),
+          actor: only("Only lines with this actor, such as `admin@192.0.2.1`."),
+          action: only("Only lines with this action, such as `credits.grant`."),
+        }),
+      )
       .addSuccess(data({ entries: Schema.Array(AuditEntry) }))
       .annotate(OpenApi.Summary, "The lines of the audit log, newest first"),
   )
@@ -351,19 +354,22 @@ const quota = Schema.NullOr(
   }),
 )
 
-const ProviderState = named("ProviderState", "A provider, as this process sees it.", [], {
-  provider: Schema.String,
+const circuitFields = {
   circuit: Schema.Literal("closed", "open", "exhausted").annotations({
     description: "While it is open, the provider is not asked. Exhausted: its quota is used up.",
   }),
   reason: textOrNull("Why the circuit is open, or the provider is not asked for a while."),
+}
+
+const failedCall = { at: Time, reason: Schema.String, message: Schema.String }
+
+const ProviderState = named("ProviderState", "A provider, as this process sees it.", [], {
+  provider: Schema.String,
+  ...circuitFields,
   callsInFlight: Schema.NullOr(Schema.Number),
   callLimit: Schema.NullOr(Schema.Number),
   latencyMs: orNull(Schema.Number, "The average of the latest calls."),
-  errors: list(
-    Schema.Struct({ at: Time, reason: Schema.String, message: Schema.String }),
-    "The last ten failed calls, newest first.",
-  ),
+  errors: list(Schema.Struct(failedCall), "The last ten failed calls, newest first."),
   quota,
   index: textOrNull("The vendor's name or date of its index now."),
   statusError: textOrNull("Why the vendor did not report its state."),
@@ -434,6 +440,61 @@ const provider = HttpApiGroup.make("provider", { topLevel: true })
       .annotate(OpenApi.Description, "Oldest first."),
   )
 
+const cost = orNull(
+  Schema.Number,
+  "What the calls to vendors cost, in `currency`. Null when nobody knows the price of any call.",
+)
+
+const sold = {
+  creditsCharged: count("Charged credits."),
+  cost,
+  answeredFromCache: count("Successful checks for which nothing was bought."),
+}
+
+const Overview = data({
+  currency: text("The currency of costs and of `creditValue`: AUTHORITY_CURRENCY."),
+  creditValue: orNull(
+    Schema.Number,
+    "What a customer pays for one credit: AUTHORITY_CREDIT_VALUE. Null when it is not set.",
+  ),
+  days: list(
+    Schema.Struct({ day, ...sold }),
+    "The last 30 UTC days, oldest first and today last. A day without requests has zeros.",
+  ),
+  sums: Schema.Struct(sold).annotations({ description: "The sums of these days." }),
+  runningOut: list(
+    Schema.Struct({
+      account,
+      available: Credits,
+      chargedLastWeek: count("Credits charged today and on the six UTC days before."),
+    }),
+    "The accounts that have less available than they were charged in the last week: at most ten, " +
+      "and first those that run out soonest. Of more than 1,000 accounts with charges, those with " +
+      "most charges are looked at.",
+  ),
+  vendors: list(
+    Schema.Struct({
+      ...VendorCount.fields,
+      ...circuitFields,
+      ceiling: orNull(Schema.Int, "The most rows that may be bought in a UTC month."),
+    }),
+    "The providers, as the process that answers sees them.",
+  ),
+  errors: list(
+    Schema.Struct({ provider: Schema.String, ...failedCall }),
+    "The last ten failed calls to any provider, newest first.",
+  ),
+})
+
+const overview = HttpApiGroup.make("overview", { topLevel: true })
+  .annotate(OpenApi.Description, "The service at a glance.")
+  .add(
+    HttpApiEndpoint.get("overview", Wire.adminPaths.overview)
+      .addSuccess(Overview)
+      .annotate(OpenApi.Summary, "Sales and costs by day, customers, vendors and errors")
+      .annotate(OpenApi.Description, "Asks each vendor for its own count, free of charge."),
+  )
+
 export const wrongTokenMessage =
   "The token is wrong. Send the token of AUTHORITY_ADMIN_TOKEN in the header Authorization: Bearer TOKEN."
 
@@ -469,6 +530,7 @@ export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(provider)
   .add(usage)
   .add(audit)
+  .add(overview)
   .add(document)
   .addError(Envelope.of(400, 413, 500, 503))
   .middleware(Administrator)

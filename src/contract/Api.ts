@@ -11,6 +11,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { CurrentKey } from "../ApiKeys.ts"
 import { Period } from "../ledger/Budget.ts"
+import * as LedgerEntry from "../ledger/LedgerEntry.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
 import { Explanation, Provenance } from "../Provenance.ts"
 import { Scope } from "../Scope.ts"
@@ -22,6 +23,7 @@ import {
   count,
   data,
   flag,
+  int,
   list,
   named,
   optional,
@@ -271,6 +273,37 @@ export const UsageResponse = answer("UsageResponse", "The usage of the account."
   ),
 })
 
+const entry = {
+  sequence: 7,
+  at: "2026-11-24T10:00:00.000Z",
+  kind: "charge",
+  amount: -42,
+  balanceAfter: 958,
+  urls: 42,
+  requestId: "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b48",
+  key: "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
+} as const
+
+export const StatementEntry = named("StatementEntry", "An entry of the ledger.", [entry], {
+  sequence: int("The number of the entry within the account: from 1, without gaps."),
+  at: Time,
+  kind: LedgerEntry.StatementEntry.fields.kind,
+  amount: int("Credits; negative for a charge and for a correction."),
+  balanceAfter: count("The balance after this entry, without the credits that are held."),
+  urls: orNull(Count, "The number of charged checks; null for a grant or a correction."),
+  requestId: textOrNull("The `x-request-id` of the charged request."),
+  key: textOrNull("The id of the charged key."),
+})
+
+const stated = { account: "acme", entries: [entry] }
+
+export const StatementResponse = answer(
+  "StatementResponse",
+  "The entries of the account.",
+  stated,
+  { account, entries: list(StatementEntry, "Newest first.") },
+)
+
 const budget = {
   credits: 500,
   period: "day",
@@ -317,7 +350,7 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
 }) {}
 
 const listLimit =
-  `History and usage together take ${Limits.maxListsPerSecond} requests a second of an account; ` +
+  `History, usage and statement together take ${Limits.maxListsPerSecond} requests a second of an account; ` +
   "further requests get 429."
 
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
@@ -417,6 +450,14 @@ const quota = HttpApiGroup.make("quota", { topLevel: true })
           "repeat that gets a stored answer are not counted. Usage is counted since the service was " +
           `updated to the version that counts it. ${listLimit}`,
       ),
+  )
+  .add(
+    HttpApiEndpoint.get("statement", Wire.statementPath)
+      .setUrlParams(Schema.Struct({ limit: Parameter.limit("entries"), before: Parameter.before }))
+      .addSuccess(StatementResponse)
+      .addError(Envelope.of(400, 429))
+      .annotate(OpenApi.Summary, "The grants, charges and corrections of the account")
+      .annotate(OpenApi.Description, `Newest first. ${listLimit}`),
   )
 
 export class Api extends HttpApi.make("authority-metrics")

@@ -209,8 +209,8 @@ export type TooManyRequests = InstanceType<typeof TooManyRequests>
 export const TooManyRequests = failure(
   "TooManyRequests",
   429,
-  "The account exceeds the rate limit that the operator has set, or asks for history and usage " +
-    `more than ${maxListsPerSecond} times a second, or ${maxRequestsOfKey} requests of the API ` +
+  "The account exceeds the rate limit that the operator has set, or asks for history, usage " +
+    `and statement more than ${maxListsPerSecond} times a second, or ${maxRequestsOfKey} requests of the API ` +
     "key are under way. `Retry-After` gives the seconds to wait.",
   "The account has reached its rate limit of 600 requests in 1m; try again later.",
 )

@@ -22,5 +22,5 @@ export const maxJudgedItems = 100
 export const maxRows = 1000
 export const defaultRows = 100
 
-/** Maximum number of requests for history and usage together, of one account in each process. */
+/** Maximum number of requests for history, usage and statement, of one account in each process. */
 export const maxListsPerSecond = 50

@@ -15,12 +15,14 @@ export const adminPaths = {
   audit: "/admin/v1/audit",
   providerStatus: "/admin/v1/provider/status",
   providerReport: "/admin/v1/provider/report",
+  overview: "/admin/v1/overview",
   openApi: "/admin/openapi.json",
 } as const
 export const historyPath = "/v1/metrics/da-pa/history"
 export const creditsPath = "/v1/quota/available-credits"
 export const keyPath = "/v1/key"
 export const usagePath = "/v1/usage"
+export const statementPath = "/v1/statement"
 
 /** The figures of one URL, each from 0 to 100. */
 export interface Success {
@@ -152,6 +154,29 @@ export interface UsageRow {
 export type UsageAnswer = Answer<{
   readonly account: string
   readonly rows: ReadonlyArray<UsageRow>
+}>
+
+/** A grant, a charge or a correction of the account. */
+export interface StatementEntry {
+  /** The number of the entry within the account: from 1, without gaps. */
+  readonly sequence: number
+  /** An ISO 8601 time. */
+  readonly at: string
+  readonly kind: "grant" | "charge" | "correction"
+  /** Credits; negative for a charge and for a correction. */
+  readonly amount: number
+  readonly balanceAfter: number
+  /** The number of charged checks, and the id of their request; null for a grant or a correction. */
+  readonly urls: number | null
+  readonly requestId: string | null
+  /** The id of the charged key; null when it is not known. */
+  readonly key: string | null
+}
+
+/** The body of the answer about the account's entries. */
+export type StatementAnswer = Answer<{
+  readonly account: string
+  readonly entries: ReadonlyArray<StatementEntry>
 }>
 
 /** What a key may spend in a period (UTC). */

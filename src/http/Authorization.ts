@@ -20,7 +20,7 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
-import { batchPath, historyPath, usagePath } from "../contract/Wire.ts"
+import { batchPath, historyPath, statementPath, usagePath } from "../contract/Wire.ts"
 import type { Scope } from "../Scope.ts"
 import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 import { currentRequest } from "./CurrentRequest.ts"
@@ -56,7 +56,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
 )
 
 /** The paths whose answers are long lists, which cost the process more than other answers. */
-const lists: ReadonlySet<string> = new Set([historyPath, usagePath])
+const lists: ReadonlySet<string> = new Set([historyPath, statementPath, usagePath])
 
 const listLimit = { requests: maxListsPerSecond, per: Duration.seconds(1) }
 

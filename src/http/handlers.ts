@@ -16,6 +16,7 @@ import {
   Api,
   type HistoryResponse,
   type PreviewResponse,
+  type StatementResponse,
   type UsageResponse,
 } from "../contract/Api.ts"
 import { InvalidRequest } from "../contract/Envelope.ts"
@@ -23,6 +24,7 @@ import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as FigureHistory from "../providers/FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -136,6 +138,18 @@ const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
     Effect.map((all) => all.get(key) ?? null),
   )
 
+/** An entry as its account sees it, without the operator's note. */
+export const entryDocument = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
+  sequence: entry.sequence,
+  at: isoTime(at),
+  kind,
+  amount: kind === "grant" ? amount : -amount,
+  balanceAfter: entry.balanceAfter,
+  urls: entry.urls,
+  requestId: entry.requestId,
+  key: apiKeyId ?? null,
+})
+
 const keyDocument = (key: AccountKey, budget: Spent | null) => ({
   success: true as const,
   data: {
@@ -174,6 +188,17 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           }
           return HttpServerResponse.unsafeJson(answer)
         }).pipe(oneByOne, inTime, Effect.catchTag("StoreTimeout", refuseUnavailable)),
+      )
+      .handleRaw("statement", ({ urlParams }) =>
+        Effect.gen(function* () {
+          const { accountId, accountName } = yield* CurrentKey
+          const entries = (yield* ledger.recent(accountId, urlParams)).map(entryDocument)
+          const answer: typeof StatementResponse.Encoded = {
+            success: true,
+            data: { account: accountName, entries },
+          }
+          return HttpServerResponse.unsafeJson(answer)
+        }).pipe(oneByOne, reading),
       ),
   ),
 )

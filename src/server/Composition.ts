@@ -5,7 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
+import type * as Administration from "../admin/Administration.ts"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../cache/CachedApiKeys.ts"
 import * as FigureHistory from "../providers/FigureHistory.ts"
@@ -17,6 +17,7 @@ import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as UsageReport from "../UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
+import { costOptions } from "./costOptions.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
@@ -56,9 +57,15 @@ const serverOf = (settings: Settings.Settings["Type"]) =>
         isTraced: settings.otlpEndpoint !== undefined,
         hasSyntheticFigures: name === "sandbox",
       },
-      token === undefined ? undefined : { token, own: ownAddress(settings) },
+      token === undefined ? undefined : { token, own: ownAddress(settings), ...moneyOf(settings) },
     ),
   ).pipe(Layer.unwrapEffect)
+
+const moneyOf = (settings: Settings.Settings["Type"]) => ({
+  currency: settings.currency,
+  creditValue: settings.creditValue,
+  ceilingOf: (provider: string) => costOptions(settings, provider).ceiling?.rows,
+})
 
 const ownAddress = ({ adminHost, adminPort }: Settings.Settings["Type"]) =>
   adminPort === undefined ? undefined : { host: adminHost, port: adminPort }
@@ -66,9 +73,7 @@ const ownAddress = ({ adminHost, adminPort }: Settings.Settings["Type"]) =>
 /** The HTTP server. */
 export const server = (
   options: Server.Options,
-  administration?: Pick<Server.AdministrationOptions, "own"> & {
-    readonly token: Redacted.Redacted<string>
-  },
+  administration?: Pick<Server.AdministrationOptions, "own"> & Administration.Options,
 ) =>
   Server.layer(
     options,
@@ -76,7 +81,7 @@ export const server = (
       own: administration.own,
       routes: Effect.flatMap(
         Effect.promise(() => import("../admin/Administration.ts")),
-        ({ make }) => make(administration.token),
+        ({ make }) => make(administration),
       ),
     },
   )

@@ -5,7 +5,12 @@ import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import type { GenericSchema } from "valibot"
 import * as Bodies from "../../src/client/Bodies.ts"
-import { BatchResponse, CreditsResponse, PreviewResponse } from "../../src/contract/Api.ts"
+import {
+  BatchResponse,
+  CreditsResponse,
+  PreviewResponse,
+  StatementResponse,
+} from "../../src/contract/Api.ts"
 import * as Envelope from "../../src/contract/Envelope.ts"
 import type * as Wire from "../../src/contract/Wire.ts"
 import { runs } from "../support/properties.ts"
@@ -17,8 +22,9 @@ const areSame: [
   Same<Wire.BatchAnswer, typeof BatchResponse.Encoded>,
   Same<Wire.PreviewAnswer, typeof PreviewResponse.Encoded>,
   Same<Wire.CreditsAnswer, typeof CreditsResponse.Encoded>,
+  Same<Wire.StatementAnswer, typeof StatementResponse.Encoded>,
   Same<Wire.Refusal, typeof Envelope.Unauthorized.body.Encoded>,
-] = [true, true, true, true]
+] = [true, true, true, true, true]
 
 const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, unknown>) =>
   fc.assert(
@@ -35,6 +41,7 @@ describe("the bodies of the promise client", () => {
     isRead(Schema.typeSchema(BatchResponse), Bodies.BatchAnswer)
     isRead(Schema.typeSchema(PreviewResponse), Bodies.PreviewAnswer)
     isRead(Schema.typeSchema(CreditsResponse), Bodies.CreditsAnswer)
+    isRead(Schema.typeSchema(StatementResponse), Bodies.StatementAnswer)
     isRead(Schema.encodedSchema(Envelope.Unauthorized.body), Bodies.Refusal)
   })
 

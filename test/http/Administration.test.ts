@@ -4,12 +4,16 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as memory from "../support/memory.ts"
 import { MetricsProvider, ProviderError } from "../../src/providers/MetricsProvider.ts"
 import { Costs, nothing } from "../../src/providers/Costs.ts"
+import * as SqlCosts from "../../src/providers/SqlCosts.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
+import * as Usage from "../../src/ledger/Usage.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import { forAll } from "../support/properties.ts"
 import {
@@ -538,6 +542,77 @@ for (const [store, layer] of stores) {
         for (const { actor } of lines) assert.strictEqual(actor, "admin@127.0.0.1")
         const older = yield* ask(`/v1/audit?limit=1&before=${lines[3]?.sequence}`)
         assert.strictEqual(older.body.data.entries[0].actor, "serve")
+        const query = "subject=beta&actor=admin@127.0.0.1&action=account.create"
+        const found = yield* ask(`/v1/audit?${query}`)
+        assert.deepStrictEqual(found.body.data.entries, [lines[3]])
+      }),
+    )
+
+    it.scopedLive("the overview has 30 days of sales, customers that run out, and vendors", () =>
+      Effect.gen(function* () {
+        const today = Usage.dayOf(Date.now())
+        const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000 }
+        const ofStore = SqlCosts.layer.pipe(Layer.provide(layer), Layer.orDie)
+        const costs = Layer.tap(ofStore, (context) =>
+          Context.get(context, Costs).add([
+            { ...cost, provider: "moz", day: today },
+            { ...cost, provider: "http", day: today - 1, cost: null },
+            { ...cost, provider: "moz", day: today - 30 },
+          ]),
+        )
+        const error = { at: 0, reason: "Timeout", message: "moz did not answer in time" } as const
+        const provider = Layer.map(Sandbox.layer, (context) =>
+          Context.add(context, MetricsProvider, {
+            ...Context.get(context, MetricsProvider),
+            circuits: Effect.succeed([
+              {
+                provider: "moz",
+                openReason: undefined,
+                isExhausted: false,
+                isPaused: false,
+                calls: { inFlight: 0, limit: 8, latencyMs: null, errors: [error] },
+                status: Effect.succeed({}),
+              },
+            ]),
+          }),
+        )
+        const { ask, check, keys, url } = yield* running({
+          costs,
+          provider,
+          credits: 5,
+          creditValue: 12_500,
+          ceilingOf: (vendor) => (vendor === "moz" ? 3000 : undefined),
+        })
+        const other = (yield* ask("/v1/accounts", {
+          method: "POST",
+          body: { name: "beta", credits: 100 },
+        })).body.data.account
+        const { key } = yield* keys.issue({ account: other.id })
+        yield* check(["a.com", "b.com", "c.com"])
+        const second = AuthorityMetrics({ baseUrl: url, apiKey: Redacted.value(key) })
+        yield* Effect.promise(() => second.check(["d.com"]))
+
+        const { body, status } = yield* ask("/v1/overview")
+        assert.strictEqual(status, 200)
+        const { days, vendors, ...data } = body.data
+        assert.deepStrictEqual(data, {
+          currency: "USD",
+          creditValue: 0.0125,
+          sums: { creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
+          runningOut: [{ account: "acme", available: 2, chargedLastWeek: 3 }],
+          errors: [{ provider: "moz", ...error, at: "1970-01-01T00:00:00.000Z" }],
+        })
+        assert.lengthOf(days, 30)
+        const none = { creditsCharged: 0, cost: 0, answeredFromCache: 0 }
+        assert.deepStrictEqual(days.slice(-3), [
+          { day: Usage.dateOf(today - 2), ...none },
+          { day: Usage.dateOf(today - 1), ...none, cost: null },
+          { day: Usage.dateOf(today), creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
+        ])
+        assert.containSubset(vendors, [
+          { provider: "moz", circuit: "closed", quota: null, ceiling: 3000, error: null },
+        ])
+        assert.isAtLeast(vendors[0].month.rows, 8)
       }),
     )
 

@@ -56,6 +56,7 @@ describe("the OpenAPI document", () => {
       ["get /v1/quota/available-credits", ["200", "401", "403", "429", "500", "503"]],
       ["get /v1/key", ["200", "401", "403", "429", "500", "503"]],
       ["get /v1/usage", ["200", "400", "401", "403", "429", "500", "503"]],
+      ["get /v1/statement", ["200", "400", "401", "403", "429", "500", "503"]],
     ])
     assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
       type: "apiKey",
@@ -77,7 +78,7 @@ describe("the OpenAPI document", () => {
     const answers = Object.values<Record<string, { readonly responses: object }>>(paths).flatMap(
       (methods) => Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
     )
-    assert.lengthOf(answers, 45)
+    assert.lengthOf(answers, 52)
     for (const { content, description, headers } of answers) {
       assert.isString(description)
       assert.property(content["application/json"].schema, "$ref")

@@ -92,7 +92,7 @@ describe("the rate limit of an account", () => {
 
 describe("the rate limit of long lists", () => {
   it.scopedLive(
-    "an account gets 50 answers a second with history and usage, and the others are 429",
+    "an account gets 50 answers a second with history, usage and statement, and the others are 429",
     () =>
       Effect.gen(function* () {
         const { account, key, keys, send } = yield* start()
@@ -100,10 +100,10 @@ describe("the rate limit of long lists", () => {
         const ask = (path: string, apiKey = key) => send({ path, headers: { "x-api-key": apiKey } })
         const asked = yield* Effect.forEach(
           Array.from({ length: 60 }).keys(),
-          (i) =>
-            i % 2 === 0
-              ? ask("/v1/usage", second)
-              : ask("/v1/metrics/da-pa/history?url=example.com"),
+          (i) => {
+            if (i % 3 === 0) return ask("/v1/usage", second)
+            return ask(i % 3 === 1 ? "/v1/statement" : "/v1/metrics/da-pa/history?url=example.com")
+          },
           { concurrency: "unbounded" },
         )
         const refused = asked.filter(({ status }) => status === 429)

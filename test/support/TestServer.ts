@@ -51,6 +51,9 @@ export interface Options {
   readonly costs?: Layer.Layer<Costs>
   /** The token of the administration, which is off without a token. */
   readonly adminToken?: string
+  /** The value of a credit in millionths, and the ceilings of vendors, for the operator. */
+  readonly creditValue?: number
+  readonly ceilingOf?: (provider: string) => number | undefined
   readonly logLevel?: LogLevel.LogLevel
   readonly limits?: Partial<NodeServer.Limits>
   readonly requestTimeout?: Duration.DurationInput
@@ -82,7 +85,13 @@ const layerOf = (options: Options, log: Array<string>) => {
     },
     options.adminToken === undefined
       ? undefined
-      : { token: Redacted.make(options.adminToken), own: undefined },
+      : {
+          token: Redacted.make(options.adminToken),
+          own: undefined,
+          currency: "USD",
+          creditValue: options.creditValue,
+          ceilingOf: options.ceilingOf ?? (() => undefined),
+        },
   ).pipe(
     Layer.provide([
       AuthorityCheck.layer({ price }),
