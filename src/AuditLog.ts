@@ -3,10 +3,12 @@
  * and for every change that was refused. A store writes a line in the transaction of its change.
  */
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "./ledger/Budget.ts"
+import { inTime } from "./ledger/StoreTimeout.ts"
 import type { AuditLine, Detail } from "./AuditLine.ts"
 import { isoTime } from "./time/isoTime.ts"
 
@@ -23,6 +25,15 @@ export interface ActRequest {
   readonly key: string
   /** Hash of the method, the path and the body. */
   readonly fingerprint: string
+  /** Runs when the act was done before, for an equal request. */
+  readonly onRepeat: Effect.Effect<void>
+}
+
+/** The idempotency key of an act was used for another request. */
+export class ActKeyReused extends Data.TaggedError("ActKeyReused") {
+  override get message() {
+    return "This Idempotency-Key was used with another request; use a new key for a new request."
+  }
 }
 
 /** The request of the current fiber's act; undefined without an idempotency key. */
@@ -117,3 +128,40 @@ export const refused =
         ),
       ),
     )
+
+/**
+ * Makes a change that appends a line with this action. Under an idempotency key that was used for an
+ * equal request, reads again what was changed then, by its id. Fails with ActKeyReused when the key
+ * was used for another request.
+ */
+export const once = <A, E, R, B, E2, R2>(
+  action: string,
+  change: Effect.Effect<A, E, R>,
+  again: (rowId: string) => Effect.Effect<B, E2, R2>,
+) =>
+  Effect.gen(function* () {
+    const current = yield* CurrentAct
+    if (current === undefined) return yield* change
+    const { fingerprint, key, onRepeat } = current
+    const { doneUnder } = yield* AuditLog
+    const unlessDone = <E3, R3>(otherwise: Effect.Effect<A | B, E3, R3>) =>
+      Effect.flatMap(
+        doneUnder(key),
+        (acts): Effect.Effect<A | B, ActKeyReused | E2 | E3, R2 | R3> => {
+          if (acts.some((act) => act.fingerprint !== fingerprint)) return new ActKeyReused()
+          const act = acts.find((one) => one.action === action)
+          return act === undefined ? otherwise : Effect.zipLeft(again(act.rowId ?? ""), onRepeat)
+        },
+      )
+    // A request with the same key may do the act meanwhile, so that this one is refused.
+    return yield* unlessDone(
+      Effect.catchAllCause(change, (cause) => unlessDone(Effect.failCause(cause))),
+    )
+  })
+
+/** The lines of a page, as both fronts show them. */
+export const entries = (page: Page) =>
+  Effect.gen(function* () {
+    const lines = yield* inTime((yield* AuditLog).list(page))
+    return { entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) }
+  })

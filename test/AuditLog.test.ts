@@ -242,7 +242,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     it.effect("an act is done at most once under an idempotency key", () =>
       Effect.gen(function* () {
         const { append, doneUnder } = yield* AuditLog
-        const request = { key: "k", fingerprint: "f" }
+        const request = { key: "k", fingerprint: "f", onRepeat: Effect.void }
         const create = append({ action: "key.create", subject: "acme", detail: {} }).pipe(
           Effect.provideService(CurrentAct, request),
         )

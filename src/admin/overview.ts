@@ -5,15 +5,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AdminApi } from "../contract/AdminApi.ts"
 import { maxRows } from "../contract/Limits.ts"
-import { reading, refuseUnavailable } from "../http/errorAnswer.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { dayMs } from "../ledger/Budget.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import { inTime } from "../ledger/StoreTimeout.ts"
 import * as Usage from "../ledger/Usage.ts"
 import { MetricsProvider } from "../providers/MetricsProvider.ts"
 import * as ProviderReport from "../providers/ProviderReport.ts"
 import { letOthersRun } from "../time/letOthersRun.ts"
+import { answer } from "./acts.ts"
 import { circuitOf, errorsOf } from "./handlers.ts"
 
 export interface Options {
@@ -74,37 +75,34 @@ export const layer = ({ ceilingOf, creditValue, currency }: Options) =>
       return handlers.handle("overview", () =>
         Effect.gen(function* () {
           const today = Usage.dayOf(yield* Clock.currentTimeMillis)
-          const runningOut = yield* reading(runningOutOn(today))
+          const runningOut = yield* inTime(runningOutOn(today))
           const vendors = yield* circuits
           const since = (today - days + 1) * dayMs
           const { counts = [], rows } = yield* report({ since }, vendors)
           return {
-            success: true as const,
-            data: {
-              currency,
-              creditValue: creditValue === undefined ? null : creditValue / 1_000_000,
-              days: Array.from({ length: days }, (_, i) => {
-                const day = Usage.dateOf(today - days + 1 + i)
-                return { day, ...sumOf(rows.filter((row) => row.day === day)) }
-              }),
-              sums: sumOf(rows),
-              runningOut,
-              vendors: vendors.flatMap((vendor, i) =>
-                counts.slice(i, i + 1).map((count) => ({
-                  ...count,
-                  ...circuitOf(vendor),
-                  ceiling: ceilingOf(vendor.provider) ?? null,
-                })),
-              ),
-              errors: vendors
-                .flatMap((vendor) =>
-                  errorsOf(vendor).map((error) => ({ provider: vendor.provider, ...error })),
-                )
-                .sort((a, b) => (a.at < b.at ? 1 : -1))
-                .slice(0, maxErrors),
-            },
+            currency,
+            creditValue: creditValue === undefined ? null : creditValue / 1_000_000,
+            days: Array.from({ length: days }, (_, i) => {
+              const day = Usage.dateOf(today - days + 1 + i)
+              return { day, ...sumOf(rows.filter((row) => row.day === day)) }
+            }),
+            sums: sumOf(rows),
+            runningOut,
+            vendors: vendors.flatMap((vendor, i) =>
+              counts.slice(i, i + 1).map((count) => ({
+                ...count,
+                ...circuitOf(vendor),
+                ceiling: ceilingOf(vendor.provider) ?? null,
+              })),
+            ),
+            errors: vendors
+              .flatMap((vendor) =>
+                errorsOf(vendor).map((error) => ({ provider: vendor.provider, ...error })),
+              )
+              .sort((a, b) => (a.at < b.at ? 1 : -1))
+              .slice(0, maxErrors),
           }
-        }).pipe(Effect.catchTag("StoreTimeout", refuseUnavailable)),
+        }).pipe(answer),
       )
     }),
   ).pipe(Layer.provide(ProviderReport.layer))

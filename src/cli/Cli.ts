@@ -32,11 +32,11 @@ const verbs: Readonly<Record<string, Entry>> = {
   doctor: ["Check the settings, database, ledger and provider", () => import("./doctor.ts")],
   backup: [
     "Copy a SQLite database, even while the service uses it, and verify the copy",
-    () => import("./backup.ts"),
+    async () => ({ verb: (await import("./backup.ts")).backup }),
   ],
   restore: [
     "Replace the SQLite database with a backup, and keep the replaced database",
-    () => import("./restore.ts"),
+    async () => ({ verb: (await import("./backup.ts")).restore }),
   ],
   openapi: ["Print the OpenAPI document of the HTTP API", () => import("./openapi.ts")],
 }

@@ -7,6 +7,8 @@ import * as Logging from "./Logging.ts"
 const withLog = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
   stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
 
+export type Services = Layer.Layer.Success<typeof existing>
+
 /** Fails with NoDatabase when the database does not exist. */
 export const existing = withLog(Stores.forVerbs)
 

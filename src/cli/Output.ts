@@ -2,6 +2,7 @@
 import { fstatSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
+import * as Csv from "../lists/csv.ts"
 import { printable } from "../text/printable.ts"
 
 /** Writes to stdout. Returns when the operating system has accepted the whole text. */
@@ -34,40 +35,65 @@ const writeToStream = (text: string) =>
 
 export const line = (text: string) => write(`${text}\n`)
 
-export const print = (asJson: boolean, document: unknown, text: string) =>
-  line(asJson ? JSON.stringify(document) : text)
+/**
+ * Prints a document as JSON, or as its text. `ifLost` is added to the error when that fails, for
+ * example ", although the account is created": the user might run the command a second time.
+ */
+export const print = (json: boolean, document: object, text: string, ifLost = "") =>
+  Effect.mapError(
+    line(json ? JSON.stringify(document) : text),
+    ({ message }) => new OutputFailed({ message: message + ifLost }),
+  )
+
+type Cell = string | number | null
 
 /**
- * Adds to an OutputFailed that the change was made, for example "although the account is created".
- * Otherwise the user might run the command a second time.
+ * A column of a list: its title in a table, its name in CSV, and its cell in a row. A column without
+ * a title is in CSV only, and one without a name in the table only.
  */
-export const although = (done: string) =>
-  Effect.mapError(
-    ({ message }: OutputFailed) => new OutputFailed({ message: `${message}, although ${done}` }),
-  )
+export type Column<Row> = readonly [
+  title: string | null,
+  name: string | null,
+  cell: (row: Row) => Cell,
+]
 
 /**
  * Formats a table. Columns fit their widest cell, and numbers are right-aligned. Control characters
  * in cells are escaped.
  */
-export const table = (
-  headers: ReadonlyArray<string>,
-  cells: ReadonlyArray<ReadonlyArray<string | number>>,
-): string => {
-  const rows = cells.map((row) =>
-    row.map((cell) => (typeof cell === "string" ? printable(cell) : cell)),
+export const table = <Row>(columns: ReadonlyArray<Column<Row>>, rows: ReadonlyArray<Row>) => {
+  const titled = columns.filter(([title]) => title !== null)
+  const titles = titled.map(([title]) => title ?? "")
+  const lines = rows.map((row) => titled.map(([, , cell]) => shown(cell(row))))
+  const widths = titles.map((title, i) =>
+    lines.reduce((width, cells) => Math.max(width, String(cells[i]).length), title.length),
   )
-  const widths = headers.map((header, i) =>
-    rows.reduce((width, row) => Math.max(width, String(row[i] ?? "").length), header.length),
-  )
-  const lineOf = (cells: ReadonlyArray<string | number>) =>
-    cells
-      .map((cell, i) =>
-        typeof cell === "number"
-          ? String(cell).padStart(widths[i] ?? 0)
-          : cell.padEnd(widths[i] ?? 0),
-      )
-      .join("  ")
-      .trimEnd()
-  return [headers, ...rows].map(lineOf).join("\n")
+  return [titles, ...lines].map((cells) => lineOf(cells, widths)).join("\n")
+}
+
+/** Formats a row of a table whose columns are as wide as their titles. */
+export const row = <Row>(columns: ReadonlyArray<Column<Row>>, row: Row) =>
+  table(columns, [row]).split("\n").slice(1).join()
+
+const shown = (cell: Cell) => (typeof cell === "number" ? cell : printable(cell ?? ""))
+
+const lineOf = (cells: ReadonlyArray<string | number>, widths: ReadonlyArray<number>) =>
+  cells
+    .map((cell, i) =>
+      typeof cell === "number"
+        ? String(cell).padStart(widths[i] ?? 0)
+        : cell.padEnd(widths[i] ?? 0),
+    )
+    .join("  ")
+    .trimEnd()
+
+/** Writes the rows as CSV, with or without the names of the columns. */
+export const csv = <Row>(
+  columns: ReadonlyArray<Column<Row>>,
+  rows: ReadonlyArray<Row>,
+  hasNames = true,
+) => {
+  const named = columns.filter(([, name]) => name !== null)
+  const cells = rows.map((row) => named.map(([, , cell]) => cell(row)))
+  return Csv.csv(hasNames ? [named.map(([, name]) => name), ...cells] : cells)
 }

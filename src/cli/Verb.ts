@@ -5,6 +5,8 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { Credits } from "../ledger/Credits.ts"
+import * as Database from "./Database.ts"
+import { print } from "./Output.ts"
 
 type Program = Effect.Effect<void, Error>
 
@@ -19,7 +21,7 @@ interface Declaration<A, I> {
   readonly declare?: (command: Command) => Command
   /** Decodes the options by their names in camelCase, and the arguments in lower case. */
   readonly options: Schema.Schema<A, I>
-  readonly run: (options: A) => Program
+  readonly run: (options: A, json: boolean) => Program
 }
 
 export const make =
@@ -32,10 +34,54 @@ export const make =
       .action(() =>
         Either.match(Schema.decodeUnknownEither(options)(valuesOf(command)), {
           onLeft: (error) => command.error(messageOf(command, error)),
-          onRight: (decoded) => choose(run(decoded)),
+          onRight: (decoded) => {
+            const { format, json } = command.opts()
+            choose(run(decoded, json === true || format === "json"))
+          },
         }),
       )
   }
+
+interface Act<A, I, Document, R> extends Omit<Declaration<A, I>, "run"> {
+  readonly act: (options: A) => Effect.Effect<Document, Error, R>
+  /** The document as text. */
+  readonly text: (document: Document, options: A) => string
+  /** Fields that only the command prints in its JSON. */
+  readonly more?: (document: Document) => object
+  /** What an error adds when the act was done, but its document could not be printed. */
+  readonly ifLost?: (document: Document) => string
+  /** Fails after the document is printed. */
+  readonly failure?: (document: Document) => Error | undefined
+}
+
+/** A verb that does one act, and prints the document of the act. */
+export const act = <A, I, Document extends object>({
+  act,
+  failure = () => undefined,
+  ifLost = () => "",
+  more = () => ({}),
+  text,
+  ...declaration
+}: Act<A, I, Document, never>): Verb =>
+  make({
+    ...declaration,
+    run: (options, json) =>
+      Effect.gen(function* () {
+        const document = yield* act(options)
+        const printed = { ...document, ...more(document) }
+        yield* print(json, printed, text(document, options), ifLost(document))
+        const error = failure(document)
+        if (error !== undefined) return yield* Effect.fail(error)
+      }),
+  })
+
+/** A verb that does one act on the database, which must exist unless `stores` creates it. */
+export const onDatabase = <A, I, Document extends object>({
+  act: acting,
+  stores = Database.existing,
+  ...declaration
+}: Act<A, I, Document, Database.Services> & { readonly stores?: typeof Database.existingOrNew }) =>
+  act({ ...declaration, act: (options) => Effect.provide(acting(options), stores) })
 
 /** A verb that only groups subcommands. */
 export const group =

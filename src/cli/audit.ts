@@ -1,14 +1,11 @@
 /** Lists the audit log. */
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { AuditLog } from "../AuditLog.ts"
-import type { AuditLine, Detail } from "../AuditLine.ts"
-import * as Database from "./Database.ts"
-import { isoTime } from "../time/isoTime.ts"
-import { print, table } from "./Output.ts"
+import type { Detail } from "../AuditLine.ts"
+import * as AuditLog from "../AuditLog.ts"
+import { table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
-export const verb = Verb.make({
+export const verb = Verb.onDatabase({
   examples: ["authority audit --limit 20", "authority audit --before 118 --json"],
   declare: (command) =>
     command
@@ -17,31 +14,21 @@ export const verb = Verb.make({
   options: Schema.Struct({
     limit: Verb.wholeNumber(1, ""),
     before: Schema.optional(Verb.wholeNumber(1, "")),
-    json: Verb.json,
   }),
-  run: ({ before, json, limit }) =>
-    Effect.gen(function* () {
-      const lines = yield* (yield* AuditLog).list({ limit, before })
-      yield* print(
-        json,
-        { entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) },
-        tableOf(lines),
-      )
-    }).pipe(Effect.provide(Database.existing)),
+  act: AuditLog.entries,
+  text: ({ entries }) =>
+    table(
+      [
+        ["NO", null, ({ sequence }) => sequence],
+        ["TIME", null, ({ at }) => at],
+        ["ACTOR", null, ({ actor }) => actor],
+        ["ACTION", null, ({ action }) => action],
+        ["SUBJECT", null, ({ subject }) => subject],
+        ["DETAIL", null, ({ detail }) => textOf(detail)],
+      ],
+      entries,
+    ),
 })
-
-const tableOf = (lines: ReadonlyArray<AuditLine>) =>
-  table(
-    ["NO", "TIME", "ACTOR", "ACTION", "SUBJECT", "DETAIL"],
-    lines.map(({ action, actor, at, detail, sequence, subject }) => [
-      sequence,
-      isoTime(at),
-      actor,
-      action,
-      subject,
-      textOf(detail),
-    ]),
-  )
 
 const textOf = (detail: Detail) =>
   Object.entries(detail)

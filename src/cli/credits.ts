@@ -1,29 +1,17 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Accounts } from "../Account.ts"
-import { refused } from "../AuditLog.ts"
-import { counted } from "../text/counted.ts"
-import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
-import * as Balance from "../ledger/Balance.ts"
+import * as AccountActs from "../AccountActs.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
-import * as Database from "./Database.ts"
+import { ShortText, ShortTextOrNull, StoredText } from "../ShortText.ts"
+import { counted } from "../text/counted.ts"
 import * as Heads from "./heads.ts"
-import { although, print, table } from "./Output.ts"
+import { table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Verb from "./Verb.ts"
 
-/** The JSON document of `credits balance` and `credits grant`. */
-const summary = (account: string, balance: Balance.Funds) => ({
-  account,
-  available: Balance.available(balance),
-  held: balance.held,
-  granted: balance.granted,
-  charged: balance.charged,
-})
-
-const grant = Verb.make({
+const grant = Verb.onDatabase({
   examples: ['authority credits grant --account acme --amount 500 --note "invoice 17"'],
   declare: (command) =>
     command
@@ -34,23 +22,14 @@ const grant = Verb.make({
     account: StoredText,
     amount: Verb.wholeNumber(1, " of credits"),
     note: Schema.optional(ShortTextOrNull),
-    json: Verb.json,
   }),
-  run: ({ account, amount, json, note = null }) =>
-    Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const ledger = yield* CreditLedger
-      const { id, name } = yield* accounts.find(account).pipe(refused("credits.grant", account))
-      const balance = yield* ledger.grant(id, amount, note).pipe(refused("credits.grant", name))
-      yield* print(
-        json,
-        summary(name, balance),
-        `Granted ${counted(amount, "credit")} to ${name}, which now has ${counted(Balance.available(balance), "credit")} available.`,
-      ).pipe(although("the credits are granted"))
-    }).pipe(Effect.provide(Database.existing)),
+  act: AccountActs.grant,
+  text: ({ account, available }, { amount }) =>
+    `Granted ${counted(amount, "credit")} to ${account}, which now has ${counted(available, "credit")} available.`,
+  ifLost: () => ", although the credits are granted",
 })
 
-const correct = Verb.make({
+const correct = Verb.onDatabase({
   examples: ['authority credits correct --account acme --amount 9000 --note "typed 10,000"'],
   declare: (command) =>
     command
@@ -65,39 +44,28 @@ const correct = Verb.make({
         message: () => "expected the reason of the correction",
       }),
     ),
-    json: Verb.json,
   }),
-  run: ({ account, amount, json, note }) =>
-    Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const { correct } = yield* CreditLedger
-      const { id, name } = yield* accounts.find(account).pipe(refused("credits.correct", account))
-      const balance = yield* correct(id, amount, note).pipe(refused("credits.correct", name))
-      yield* print(
-        json,
-        summary(name, balance),
-        `Took ${counted(amount, "credit")} away from ${name}, which now has ${counted(Balance.available(balance), "credit")} available.`,
-      ).pipe(although("the credits are taken away"))
-    }).pipe(Effect.provide(Database.existing)),
+  act: AccountActs.correct,
+  text: ({ account, available }, { amount }) =>
+    `Took ${counted(amount, "credit")} away from ${account}, which now has ${counted(available, "credit")} available.`,
+  ifLost: () => ", although the credits are taken away",
 })
 
-const balance = Verb.make({
+const balance = Verb.onDatabase({
   examples: ["authority credits balance --account acme"],
   declare: (command) => command.requiredOption(...Verb.account),
-  options: Schema.Struct({ account: StoredText, json: Verb.json }),
-  run: ({ account, json }) =>
-    Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const ledger = yield* CreditLedger
-      const { id, name } = yield* accounts.find(account)
-      const document = summary(name, yield* ledger.balance(id))
-      const { available, charged, granted, held } = document
-      yield* print(
-        json,
-        document,
-        table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
-      )
-    }).pipe(Effect.provide(Database.existing)),
+  options: Schema.Struct({ account: StoredText }),
+  act: ({ account }) => AccountActs.balance(account),
+  text: (document) =>
+    table(
+      [
+        ["AVAILABLE", null, ({ available }) => available],
+        ["HELD", null, ({ held }) => held],
+        ["GRANTED", null, ({ granted }) => granted],
+        ["CHARGED", null, ({ charged }) => charged],
+      ],
+      [document],
+    ),
 })
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
@@ -106,7 +74,7 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: n
   }
 }
 
-const verify = Verb.make({
+const verify = Verb.onDatabase({
   examples: [
     "authority credits verify",
     "authority credits verify --against heads-monday --heads heads-tuesday",
@@ -118,9 +86,8 @@ const verify = Verb.make({
   options: Schema.Struct({
     heads: Schema.optional(Schema.NonEmptyString),
     against: Schema.optional(Schema.NonEmptyString),
-    json: Verb.json,
   }),
-  run: ({ against, heads: file, json }) =>
+  act: ({ against, heads: file }) =>
     Effect.gen(function* () {
       const { verify } = yield* CreditLedger
       const { accounts, entries, problems } = Audit.withProblems(
@@ -129,22 +96,21 @@ const verify = Verb.make({
       )
       const ok = problems.length === 0
       const heads = ok && file !== undefined ? { file, ...(yield* Heads.write(file)) } : undefined
-      yield* print(
-        json,
-        { ok, accounts, entries, problems, heads },
-        [
-          ...problems,
-          `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
-          ...(ok && against !== undefined ? [`The ledger continues ${against}.`] : []),
-          ...(heads === undefined
-            ? []
-            : [
-                `Wrote the heads of ${counted(heads.accounts, "account")} to ${file}, SHA-256 ${heads.digest}.`,
-              ]),
-        ].join("\n"),
-      )
-      if (!ok) return yield* new BooksBroken({ problems: problems.length })
-    }).pipe(Effect.provide(Database.existing)),
+      return { ok, accounts, entries, problems, heads }
+    }),
+  text: ({ accounts, entries, heads, ok, problems }, { against }) =>
+    [
+      ...problems,
+      `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
+      ...(ok && against !== undefined ? [`The ledger continues ${against}.`] : []),
+      ...(heads === undefined
+        ? []
+        : [
+            `Wrote the heads of ${counted(heads.accounts, "account")} to ${heads.file}, SHA-256 ${heads.digest}.`,
+          ]),
+    ].join("\n"),
+  failure: ({ problems }) =>
+    problems.length === 0 ? undefined : new BooksBroken({ problems: problems.length }),
 })
 
 export const verb = Verb.group({

@@ -13,12 +13,11 @@ import { fileProblem } from "../text/fileProblem.ts"
 import * as RankList from "../providers/RankList.ts"
 import { Rankings } from "../providers/Rankings.ts"
 import * as Database from "./Database.ts"
-import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as Verb from "./Verb.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
-const load = Verb.make({
+const load = Verb.act({
   examples: ["authority dataset import tranco.csv.gz --format tranco --top 100000"],
   declare: (command) =>
     command
@@ -36,9 +35,8 @@ const load = Verb.make({
     file: Schema.String,
     format: RankList.Format,
     top: Schema.optional(Verb.wholeNumber(1, "")),
-    json: Verb.json,
   }),
-  run: ({ file, format, json, top: limit = Number.POSITIVE_INFINITY }) =>
+  act: ({ file, format, top: limit = Number.POSITIVE_INFINITY }) =>
     Effect.gen(function* () {
       const rankings = yield* Rankings
       const progress = yield* Progress.make({ unit: "rows", isLogged: false, isDrawn: true })
@@ -67,15 +65,8 @@ const load = Verb.make({
 
       const seconds = ((yield* MonotonicClock.now) - startedAt) / 1000
       const rowsPerSecond = Math.round(rows / Math.max(seconds, 0.001))
-      const complaint =
-        broken.count === 0
-          ? ""
-          : ` Skipped ${counted(broken.count, "broken line")}, at line ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
-      yield* print(
-        json,
-        { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
-        `Imported ${counted(rows, "name")} in ${seconds.toFixed(1)} s, ${rowsPerSecond.toLocaleString("en")} a second.${complaint}`,
-      )
+      const { count, first } = broken
+      return { format, rows, broken: count, brokenLines: first, seconds, rowsPerSecond }
     }).pipe(
       Effect.scoped,
       Effect.provide(Database.existingOrNew),
@@ -83,6 +74,11 @@ const load = Verb.make({
       // new database behind.
       (load) => Effect.zipRight(examine(file), load),
     ),
+  text: ({ broken, brokenLines, rows, rowsPerSecond, seconds }) => {
+    const more = broken > brokenLines.length ? ", …" : ""
+    const complaint = ` Skipped ${counted(broken, "broken line")}, at line ${brokenLines.join(", ")}${more}.`
+    return `Imported ${counted(rows, "name")} in ${seconds.toFixed(1)} s, ${rowsPerSecond.toLocaleString("en")} a second.${broken === 0 ? "" : complaint}`
+  },
 })
 
 export const verb = Verb.group({

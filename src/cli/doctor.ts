@@ -17,7 +17,6 @@ import * as ConnectionString from "../sql/ConnectionString.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { demoRisk } from "./demo.ts"
 import * as Logging from "./Logging.ts"
-import { print } from "./Output.ts"
 import * as ProviderStatus from "./ProviderStatus.ts"
 import { adminToken } from "../server/adminToken.ts"
 import * as Stores from "../server/Stores.ts"
@@ -42,39 +41,31 @@ class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<
   }
 }
 
-const doctor = ({ json }: { readonly json: boolean }) =>
-  adminToken.pipe(
-    Effect.zipRight(settings),
-    Effect.zipWith(stores, (a, b) => [...a, ...b]),
-    Effect.zipWith(providers, (a, b) => [...a, ...b]),
-    Effect.provide(Settings.layer),
-    // When a setting is invalid, report only that setting: every other check needs valid
-    // settings.
-    Effect.catchTag("InvalidSetting", ({ message }) =>
-      Effect.succeed([failure("settings", message)]),
+export const verb = Verb.act({
+  examples: ["authority doctor"],
+  options: Schema.Struct({}),
+  act: () =>
+    adminToken.pipe(
+      Effect.zipRight(settings),
+      Effect.zipWith(stores, (a, b) => [...a, ...b]),
+      Effect.zipWith(providers, (a, b) => [...a, ...b]),
+      Effect.provide(Settings.layer),
+      // When a setting is invalid, report only that setting: every other check needs valid
+      // settings.
+      Effect.catchTag("InvalidSetting", ({ message }) =>
+        Effect.succeed([failure("settings", message)]),
+      ),
+      Effect.map((findings) => ({ findings })),
     ),
-    Effect.flatMap(report(json)),
-  )
-
-/** Prints the findings. Fails with Unwell when there are failures. */
-const report = (json: boolean) => (findings: ReadonlyArray<Finding>) =>
-  Effect.gen(function* () {
-    yield* print(
-      json,
-      { findings },
-      findings
-        .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
-        .join("\n"),
-    )
+  text: ({ findings }) =>
+    findings
+      .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
+      .join("\n"),
+  failure: ({ findings }) => {
     const failures = findings.filter(({ state }) => state === "failure")
     const parts = Array.from(new Set(failures.map(({ subject }) => subject)))
-    if (parts.length > 0) return yield* new Unwell({ parts })
-  })
-
-export const verb = Verb.make({
-  examples: ["authority doctor"],
-  options: Schema.Struct({ json: Verb.json }),
-  run: doctor,
+    return parts.length === 0 ? undefined : new Unwell({ parts })
+  },
 })
 
 // Lists every setting with its value and source (default or environment), and hides secrets. Warns

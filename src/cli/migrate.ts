@@ -5,20 +5,20 @@ import * as Stores from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"
 import { newest } from "../sql/Migrations.ts"
 import * as Logging from "./Logging.ts"
-import { although, print } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
-export const verb = Verb.make({
+export const verb = Verb.act({
   examples: ["authority migrate"],
-  options: Schema.Struct({ json: Verb.json }),
-  run: ({ json }) =>
-    Effect.flatMap(Stores.migrate, (from) =>
-      print(
-        json,
-        { from, to: newest },
-        from === newest
-          ? `The database already has schema ${newest}.`
-          : `Migrated the database from schema ${from} to schema ${newest}.`,
-      ).pipe(although("the database is migrated")),
-    ).pipe(Effect.provide(Logging.layer({ stderr: true })), Effect.provide(Settings.layer)),
+  options: Schema.Struct({}),
+  act: () =>
+    Stores.migrate.pipe(
+      Effect.map((from) => ({ from, to: newest })),
+      Effect.provide(Logging.layer({ stderr: true })),
+      Effect.provide(Settings.layer),
+    ),
+  text: ({ from }) =>
+    from === newest
+      ? `The database already has schema ${newest}.`
+      : `Migrated the database from schema ${from} to schema ${newest}.`,
+  ifLost: () => ", although the database is migrated",
 })

@@ -2,31 +2,29 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Settings from "../Settings.ts"
-import { print } from "./Output.ts"
 import * as providerReport from "./providerReport.ts"
 import * as ProviderStatus from "./ProviderStatus.ts"
 import * as Verb from "./Verb.ts"
 
-const status = Verb.make({
+const status = Verb.act({
   examples: ["authority provider status", "authority provider status --live --json"],
   declare: (command) => command.option("--live", "also buy one figure of each vendor (costs rows)"),
   options: Schema.Struct({
     live: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-    json: Verb.json,
   }),
-  run: ({ json, live }) =>
-    Effect.gen(function* () {
-      const providers = yield* ProviderStatus.examineAll({ isLive: live })
-      yield* print(
-        json,
-        { providers },
-        providers
-          .map(({ detail, provider, state }) => `${state.padEnd(7)}  ${provider}: ${detail}`)
-          .join("\n"),
-      )
-      const unable = providers.filter(({ state }) => state === "failure")
-      if (unable.length > 0) return yield* new CannotServe({ unable })
-    }).pipe(Effect.provide(Settings.layer)),
+  act: ({ live }) =>
+    ProviderStatus.examineAll({ isLive: live }).pipe(
+      Effect.map((providers) => ({ providers })),
+      Effect.provide(Settings.layer),
+    ),
+  text: ({ providers }) =>
+    providers
+      .map(({ detail, provider, state }) => `${state.padEnd(7)}  ${provider}: ${detail}`)
+      .join("\n"),
+  failure: ({ providers }) => {
+    const unable = providers.filter(({ state }) => state === "failure")
+    return unable.length === 0 ? undefined : new CannotServe({ unable })
+  },
 })
 
 export const verb = Verb.group({

@@ -3,16 +3,14 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Parameter from "../contract/Parameter.ts"
-import * as Csv from "../lists/csv.ts"
 import * as ProviderReport from "../providers/ProviderReport.ts"
 import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
-import * as Database from "./Database.ts"
-import { line, table } from "./Output.ts"
+import { type Column, csv, table } from "./Output.ts"
 import * as Providers from "./Providers.ts"
 import * as Verb from "./Verb.ts"
 
-export const verb = Verb.make({
+export const verb = Verb.onDatabase({
   examples: [
     "authority provider report --since 2026-11-01",
     "authority provider report --reconcile --json",
@@ -28,21 +26,20 @@ export const verb = Verb.make({
     until: Schema.optional(Parameter.Time),
     reconcile: Schema.optionalWith(Schema.Boolean, { default: () => false }),
     format: Verb.format,
-    json: Verb.json,
   }),
-  run: ({ format, json, reconcile, since, until }) =>
+  act: ({ reconcile, since, until }) =>
     Effect.gen(function* () {
       const { report } = yield* ProviderReport.ProviderReport
-      const range = { since, until }
-      const found = yield* report(range, reconcile ? yield* vendors : undefined)
-      yield* line(writers[json ? "json" : format](found))
-      const errors = found.counts?.flatMap(({ error }) => error ?? []) ?? []
-      if (errors.length > 0) return yield* new NotCounted({ errors })
-    }).pipe(
-      Effect.provide(ProviderReport.layer),
-      Effect.provide(Database.existing),
-      Effect.provide(Settings.layer),
-    ),
+      return yield* report({ since, until }, reconcile ? yield* vendors : undefined)
+    }).pipe(Effect.provide(ProviderReport.layer), Effect.provide(Settings.layer)),
+  text: ({ counts = [], rows }, { format }) =>
+    format === "csv"
+      ? csv(columns, rows)
+      : [table(columns, rows), ...counts.map(textOf)].join("\n"),
+  failure: ({ counts = [] }) => {
+    const errors = counts.flatMap(({ error }) => error ?? [])
+    return errors.length === 0 ? undefined : new NotCounted({ errors })
+  },
 })
 
 /** The vendors of the settings. */
@@ -65,28 +62,23 @@ class NotCounted extends Data.TaggedError("NotCounted")<{
   }
 }
 
-const cellsOf = (row: ProviderReport.Row) =>
-  row.provider === null
-    ? ["", "", "", "", "", row.answeredFromCache, row.creditsCharged]
-    : [row.calls, row.rows, row.cost ?? "", row.failed, row.unanswered, "", ""]
+type Row = ProviderReport.Row
 
-const titles = "DAY,PROVIDER,CALLS,ROWS,COST,FAILED,UNANSWERED,FROM CACHE,CREDITS".split(",")
-const columns =
-  "day,provider,calls,rows,cost,failed,unanswered,answered_from_cache,credits_charged".split(",")
+const ofVendor = (row: Row) => (row.provider === null ? undefined : row)
+const ofSales = (row: Row) => (row.provider === null ? row : undefined)
 
-const writers: Record<typeof Verb.format.Type, (report: ProviderReport.Report) => string> = {
-  table: ({ counts = [], rows }) =>
-    [
-      table(
-        titles,
-        rows.map((row) => [row.day, row.provider ?? "all providers", ...cellsOf(row)]),
-      ),
-      ...counts.map(textOf),
-    ].join("\n"),
-  csv: ({ rows }) =>
-    Csv.csv([columns, ...rows.map((row) => [row.day, row.provider ?? "", ...cellsOf(row)])]),
-  json: (report) => JSON.stringify(report),
-}
+const columns: ReadonlyArray<Column<Row>> = [
+  ["DAY", "day", ({ day }) => day],
+  ["PROVIDER", null, ({ provider }) => provider ?? "all providers"],
+  [null, "provider", ({ provider }) => provider],
+  ["CALLS", "calls", (row) => ofVendor(row)?.calls ?? null],
+  ["ROWS", "rows", (row) => ofVendor(row)?.rows ?? null],
+  ["COST", "cost", (row) => ofVendor(row)?.cost ?? null],
+  ["FAILED", "failed", (row) => ofVendor(row)?.failed ?? null],
+  ["UNANSWERED", "unanswered", (row) => ofVendor(row)?.unanswered ?? null],
+  ["FROM CACHE", "answered_from_cache", (row) => ofSales(row)?.answeredFromCache ?? null],
+  ["CREDITS", "credits_charged", (row) => ofSales(row)?.creditsCharged ?? null],
+]
 
 const textOf = ({ error, month, provider, quota }: ProviderReport.Count) =>
   `${provider}, this month: ${month.rows} rows${month.cost === null ? "" : ` for ${month.cost}`} ` +

@@ -31,6 +31,6 @@ export const serve = (options: { readonly json: boolean }) =>
 
 export const verb = Verb.make({
   examples: ["authority serve", "authority serve --json"],
-  options: Schema.Struct({ json: Verb.json }),
-  run: serve,
+  options: Schema.Struct({}),
+  run: (_, json) => serve({ json }),
 })

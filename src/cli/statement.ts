@@ -2,18 +2,13 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { Accounts } from "../Account.ts"
-import type { ApiKey } from "../ApiKey.ts"
+import * as AccountActs from "../AccountActs.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { CreditLedger } from "../ledger/CreditLedger.ts"
-import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import * as Parameter from "../contract/Parameter.ts"
-import * as Csv from "../lists/csv.ts"
+import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { StoredText } from "../ShortText.ts"
-import { printable } from "../text/printable.ts"
 import * as Database from "./Database.ts"
-import { isoTime } from "../time/isoTime.ts"
-import { line } from "./Output.ts"
+import { type Column, csv, line, row, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 export const statement = Verb.make({
@@ -29,101 +24,65 @@ export const statement = Verb.make({
     since: Schema.optional(Parameter.Time),
     until: Schema.optional(Parameter.Time),
     format: Verb.format,
-    json: Verb.json,
   }),
-  run: ({ account, format, json, since, until }) =>
+  run: ({ account, format, since, until }, json) =>
     Effect.gen(function* () {
-      const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const keys = yield* ApiKeys
-      const { id, name } = yield* accounts.find(account)
-      const labels = new Map((yield* keys.list(id)).map((key) => [key.id, key.label]))
-      const lines = ledger
-        .statement(id, { since, until })
-        .pipe(Stream.map(toLine(labels)), writers[json ? "json" : format](name))
-      yield* Stream.runForEach(lines, line)
+      const { id, name } = yield* AccountActs.find(account)
+      const labels = new Map((yield* keys.list(id)).map((key) => [String(key.id), key.label]))
+      const entries = ledger.statement(id, { since, until }).pipe(
+        Stream.map((stored) => {
+          const { key, sequence: _, ...entry } = AccountActs.entryOf(stored)
+          const note = stored.note
+          return { ...entry, note, key: key && { id: key, label: labels.get(key) ?? null } }
+        }),
+      )
+      yield* Stream.runForEach(writers[json ? "json" : format](entries, name), line)
     }).pipe(Effect.provide(Database.existing)),
 })
 
-interface Line {
-  readonly at: string | null
-  readonly kind: StatementEntry["kind"]
-  /** Credits; negative for a charge or a correction, positive for a grant. */
-  readonly amount: number
-  readonly balanceAfter: number
-  readonly urls: number | null
-  readonly requestId: string | null
+type Line = Omit<ReturnType<typeof AccountActs.entryOf>, "key" | "sequence"> & {
   readonly note: string | null
   /** The key of a charge; null when it is not known. */
-  readonly key: Pick<ApiKey, "id" | "label"> | null
+  readonly key: { readonly id: string; readonly label: string | null } | null
 }
 
-const toLine =
-  (labels: ReadonlyMap<ApiKey["id"], string | null>) =>
-  ({ amount, apiKeyId, at, balanceAfter, kind, note, requestId, urls }: StatementEntry): Line => ({
-    at: isoTime(at),
-    kind,
-    amount: kind === "grant" ? amount : -amount,
-    balanceAfter,
-    urls,
-    requestId,
-    note,
-    key: apiKeyId == null ? null : { id: apiKeyId, label: labels.get(apiKeyId) ?? null },
-  })
+const columns: ReadonlyArray<Column<Line>> = [
+  ["TIME".padEnd(24), "time", ({ at }) => at],
+  ["KIND".padEnd(10), "kind", ({ kind }) => kind],
+  ["AMOUNT".padStart(12), "amount", ({ amount }) => amount],
+  ["BALANCE".padStart(14), "balance", ({ balanceAfter }) => balanceAfter],
+  ["URLS", "urls", ({ urls }) => urls],
+  [null, "request_id", ({ requestId }) => requestId],
+  ["REQUEST OR NOTE".padEnd(36), null, ({ note, requestId }) => requestId ?? note],
+  [null, "note", ({ note }) => note],
+  [null, "key_id", ({ key }) => key && key.id],
+  [null, "key_label", ({ key }) => key && key.label],
+  ["KEY", null, ({ key }) => key && (key.label ?? key.id)],
+]
 
-type Writer = (account: string) => <E>(lines: Stream.Stream<Line, E>) => Stream.Stream<string, E>
+type Lines<E> = Stream.Stream<Line, E>
 
-const headed =
-  (header: string) =>
-  <E>(lines: Stream.Stream<string, E>) =>
-    Stream.concat(Stream.make(header), lines)
-
-const table: Writer = () => (lines) =>
-  lines.pipe(
-    Stream.map(({ amount, at, balanceAfter, key, kind, note, requestId, urls }) =>
-      [
-        at ?? "",
-        kind.padEnd(10),
-        String(amount).padStart(12),
-        String(balanceAfter).padStart(14),
-        String(urls ?? "").padStart(4),
-        printable(requestId ?? note ?? ""),
-        printable(key?.label ?? key?.id ?? ""),
-      ]
-        .join("  ")
-        .trimEnd(),
+const writers = {
+  table: <E>(lines: Lines<E>) =>
+    Stream.concat(
+      Stream.make(table(columns, [])),
+      Stream.map(lines, (line) => row(columns, line)),
     ),
-    headed(
-      `TIME                      KIND              AMOUNT         BALANCE  URLS  ${"REQUEST OR NOTE".padEnd(36)}  KEY`,
+  csv: <E>(lines: Lines<E>) =>
+    Stream.concat(
+      Stream.make(csv(columns, [])),
+      Stream.map(lines, (line) => csv(columns, [line], false)),
     ),
-  )
-
-const csv: Writer = () => (lines) =>
-  lines.pipe(
-    Stream.map(({ amount, at, balanceAfter, key, kind, note, requestId, urls }) =>
-      Csv.csv([
-        [
-          at,
-          kind,
-          amount,
-          balanceAfter,
-          urls,
-          requestId,
-          note,
-          key?.id ?? null,
-          key?.label ?? null,
-        ],
-      ]),
+  json: <E>(lines: Lines<E>, account: string) =>
+    lines.pipe(
+      Stream.zipWithIndex,
+      Stream.map(([line, i]) => (i === 0 ? "" : ",") + JSON.stringify(line)),
+      (entries) =>
+        Stream.concat(
+          Stream.make(`{"account":${JSON.stringify(account)},"entries":[`),
+          Stream.concat(entries, Stream.make("]}")),
+        ),
     ),
-    headed("time,kind,amount,balance,urls,request_id,note,key_id,key_label"),
-  )
-
-const document: Writer = (account) => (lines) =>
-  lines.pipe(
-    Stream.zipWithIndex,
-    Stream.map(([line, i]) => (i === 0 ? "" : ",") + JSON.stringify(line)),
-    headed(`{"account":${JSON.stringify(account)},"entries":[`),
-    Stream.concat(Stream.make("]}")),
-  )
-
-const writers = { table, csv, json: document }
+}

@@ -2,19 +2,17 @@
 import { Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Accounts } from "../Account.ts"
+import * as AccountActs from "../AccountActs.ts"
 import { maxRows } from "../contract/Limits.ts"
 import * as Parameter from "../contract/Parameter.ts"
-import * as Csv from "../lists/csv.ts"
 import { StoredText } from "../ShortText.ts"
 import * as UsageReport from "../UsageReport.ts"
-import * as Database from "./Database.ts"
-import { line, table } from "./Output.ts"
+import { type Column, csv, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 const groups = Schema.Literal("day", "key", "account")
 
-export const verb = Verb.make({
+export const verb = Verb.onDatabase({
   examples: [
     "authority usage --account acme --since 2026-11-01",
     "authority usage --account acme --by key --format csv",
@@ -35,63 +33,47 @@ export const verb = Verb.make({
     until: Schema.optional(Parameter.Time),
     by: groups,
     format: Verb.format,
-    json: Verb.json,
   }),
-  run: ({ account, by, format, json, since, until }) =>
-    Effect.gen(function* () {
-      const accounts = yield* Accounts
-      const report = yield* UsageReport.UsageReport
-      const found = account === undefined ? undefined : yield* accounts.find(account)
-      const period = { since, until }
-      // One account has few rows. Of all accounts, the newest days, or those with most credits.
-      const limit = found === undefined ? maxRows : undefined
-      const rows = yield* report.rows({ ...period, account: found?.id, by, limit })
-      yield* line(writers[json ? "json" : format](found?.name, by, rows))
-    }).pipe(Effect.provide(UsageReport.layer), Effect.provide(Database.existing)),
+  act: ({ account, by, since, until }) =>
+    // One account has few rows. Of all accounts, the newest days, or those with most credits.
+    AccountActs.usage({
+      account,
+      by,
+      since,
+      until,
+      limit: account === undefined ? maxRows : undefined,
+    }).pipe(Effect.provide(UsageReport.layer)),
+  text: ({ account, rows }, { by, format }) =>
+    (format === "csv" ? csv : table)(
+      [
+        // Of all accounts, rows that are not by day name their account.
+        ...(account === undefined && by !== "day" ? [accountColumn] : []),
+        ...columns[by],
+        ...counts,
+      ],
+      rows,
+    ),
 })
 
-type Group = typeof groups.Type
-/** Of all accounts, `account` is undefined, and rows that are not by day name their account. */
-type Writer = (
-  account: string | undefined,
-  by: Group,
-  rows: ReadonlyArray<UsageReport.Row>,
-) => string
+type Columns = ReadonlyArray<Column<UsageReport.Row>>
 
-const counts = ({ bought, checks, credits, failed, known }: UsageReport.Row) => [
-  checks,
-  credits,
-  known,
-  bought,
-  failed.INVALID_URL,
-  failed.PROVIDER_ERROR,
-  failed.SERVER_ERROR,
-]
+const accountColumn: Columns[number] = ["ACCOUNT", "account", ({ account }) => account ?? null]
 
-const nameOf = ({ account, day, key }: UsageReport.Row) => [
-  ...(account === undefined ? [] : [account]),
-  ...(day === undefined ? [] : [day]),
-  ...(key === undefined ? [] : [key?.id ?? "", key?.label ?? ""]),
-]
-
-const titleOf = (account: string | undefined, by: Group) => [
-  ...(account === undefined && by !== "day" ? ["account"] : []),
-  ...{ day: ["day"], key: ["key", "label"], account: [] }[by],
-]
-
-const titles = ["CHECKS", "CREDITS", "KNOWN", "BOUGHT", "INVALID", "PROVIDER", "SERVER"]
-const columns = "checks,credits,known,bought,invalid_url,provider_error,server_error".split(",")
-
-const writers: Record<typeof Verb.format.Type, Writer> = {
-  table: (account, by, rows) =>
-    table(
-      [...titleOf(account, by).map((title) => title.toUpperCase()), ...titles],
-      rows.map((row) => [...nameOf(row), ...counts(row)]),
-    ),
-  csv: (account, by, rows) =>
-    Csv.csv([
-      [...titleOf(account, by), ...columns],
-      ...rows.map((row) => [...nameOf(row), ...counts(row)]),
-    ]),
-  json: (account, _, rows) => JSON.stringify({ account, rows }),
+const columns: Readonly<Record<typeof groups.Type, Columns>> = {
+  day: [["DAY", "day", ({ day }) => day ?? null]],
+  key: [
+    ["KEY", "key", ({ key }) => key?.id ?? null],
+    ["LABEL", "label", ({ key }) => key?.label ?? null],
+  ],
+  account: [],
 }
+
+const counts: Columns = [
+  ["CHECKS", "checks", ({ checks }) => checks],
+  ["CREDITS", "credits", ({ credits }) => credits],
+  ["KNOWN", "known", ({ known }) => known],
+  ["BOUGHT", "bought", ({ bought }) => bought],
+  ["INVALID", "invalid_url", ({ failed }) => failed.INVALID_URL],
+  ["PROVIDER", "provider_error", ({ failed }) => failed.PROVIDER_ERROR],
+  ["SERVER", "server_error", ({ failed }) => failed.SERVER_ERROR],
+]

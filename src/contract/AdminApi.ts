@@ -76,7 +76,7 @@ const NewKey = data({
   account,
   expiresAt: Schema.NullOr(Time),
   scopes: Schema.Array(Scope),
-  budget: Schema.NullOr(BudgetText),
+  budget: textOrNull("Such as `500/day`."),
 })
 
 const Entry = named("Entry", "An entry of the ledger.", [], {
@@ -313,7 +313,7 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
           limit: Parameter.limit("rows"),
         }),
       )
-      .addSuccess(data({ rows: Schema.Array(AdminUsageRow) }))
+      .addSuccess(data({ account: optional(account), rows: Schema.Array(AdminUsageRow) }))
       .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "What requests used, by UTC day, by key or by account"),
   )

@@ -6,6 +6,7 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
+import { entryOf } from "../AccountActs.ts"
 import { type ApiKeyId, budgetDocument } from "../ApiKey.ts"
 import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
@@ -24,7 +25,6 @@ import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as FigureHistory from "../providers/FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
-import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -138,18 +138,6 @@ const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
     Effect.map((all) => all.get(key) ?? null),
   )
 
-/** An entry as its account sees it, without the operator's note. */
-export const entryDocument = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
-  sequence: entry.sequence,
-  at: isoTime(at),
-  kind,
-  amount: kind === "grant" ? amount : -amount,
-  balanceAfter: entry.balanceAfter,
-  urls: entry.urls,
-  requestId: entry.requestId,
-  key: apiKeyId ?? null,
-})
-
 const keyDocument = (key: AccountKey, budget: Spent | null) => ({
   success: true as const,
   data: {
@@ -192,7 +180,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
       .handleRaw("statement", ({ urlParams }) =>
         Effect.gen(function* () {
           const { accountId, accountName } = yield* CurrentKey
-          const entries = (yield* ledger.recent(accountId, urlParams)).map(entryDocument)
+          const entries = (yield* ledger.recent(accountId, urlParams)).map(entryOf)
           const answer: typeof StatementResponse.Encoded = {
             success: true,
             data: { account: accountName, entries },

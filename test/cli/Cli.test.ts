@@ -33,8 +33,8 @@ describe("the verbs with --json", () => {
       const audit = yield* document(cwd, "credits", "verify")
       assert.deepStrictEqual(list, {
         accounts: [
-          { id: acme.account.id, name: "acme", available: 12, suspended: false },
-          { id: zero.account.id, name: "zero", available: 0, suspended: false },
+          { ...acme.account, suspended: false, available: 12, held: 0, granted: 12, charged: 0 },
+          { ...zero.account, suspended: false, available: 0, held: 0, granted: 0, charged: 0 },
         ],
       })
       assert.deepStrictEqual(balance, books)
@@ -146,7 +146,7 @@ describe("the verbs with --json", () => {
       database.prepare("UPDATE entries SET api_key_id = ? WHERE account_id = ?").run(id, account.id)
       database.close()
       const statement = yield* verb(cwd, ["credits", "statement", "--account", "acme"])
-      assert.match(statement.stdout, /^TIME .+\n.+ x\\u\{a\}\\u\{1b\}\[31my {2}x\\u\{a\}\S+31my\n$/)
+      assert.match(statement.stdout, /^TIME .+\n.+ x\\u\{a\}\\u\{1b\}\[31my +x\\u\{a\}\S+31my\n$/)
       const changed = yield* verb(cwd, ["key", "update", id, "--label", red])
       assert.include(changed.stdout, ": label x\\u{a}\\u{1b}[31my, budget none")
     }),
@@ -181,13 +181,16 @@ describe("the verbs with --json", () => {
       const cwd = yield* temporaryFolder
       const { account } = yield* document(cwd, "account", "create", "acme")
       const suspended = yield* document(cwd, "account", "suspend", "acme")
-      assert.deepStrictEqual(suspended, { account, suspended: true })
+      const funds = { available: 0, held: 0, granted: 0, charged: 0 }
+      const row = { ...account, suspended: true, ...funds }
+      assert.deepStrictEqual(suspended, { account: row, suspended: true })
       const { accounts } = yield* document(cwd, "account", "list")
-      assert.deepStrictEqual(accounts, [{ ...account, available: 0, suspended: true }])
+      assert.deepStrictEqual(accounts, [row])
       const { stdout } = yield* verb(cwd, ["account", "list"])
       assert.match(stdout, /^acme +0 +suspended /m)
       const resumed = yield* document(cwd, "account", "resume", account.id)
-      assert.deepStrictEqual(resumed, { account, suspended: false })
+      assert.deepInclude(resumed, { suspended: false })
+      assert.deepInclude(resumed.account, { ...account, suspended: false })
       const unknown = yield* verb(cwd, ["account", "suspend", "nobody"])
       assert.strictEqual(unknown.code, 1)
       assert.match(unknown.stderr, /"nobody".*account list/)
@@ -206,11 +209,11 @@ describe("the verbs with --json", () => {
       assert.include(only.stdout, "Its only scope is read.")
       const changed = yield* document(cwd, "key", "update", id, "--scopes", "read", "--label", "ci")
       const expected = { id, label: "ci", budget: null, scopes: ["read"], expiresAt: null }
-      assert.deepStrictEqual(changed, expected)
+      assert.deepInclude(changed, expected)
       const { keys } = yield* document(cwd, "key", "list", "--account", "acme")
       assert.deepInclude(keys[1], { id, label: "ci", scopes: ["read"], state: "active" })
       const unlabelled = yield* document(cwd, "key", "update", id, "--label", "")
-      assert.deepStrictEqual(unlabelled, { ...expected, label: null })
+      assert.deepInclude(unlabelled, { ...expected, label: null })
       yield* document(cwd, ...create, "--label", "")
       assert.isNull((yield* document(cwd, "key", "list", "--account", "acme")).keys[2].label)
       const unknown = yield* verb(cwd, ["key", "update", "none", "--scopes", "read"])

@@ -75,7 +75,11 @@ for (const [name, store] of stores) {
         const { append, doneUnder } = yield* AuditLog
         const act = { action: "account.create", subject: "acme", detail: {} }
         yield* expire
-        yield* Effect.provideService(append(act), CurrentAct, { key: "k", fingerprint: "f" })
+        yield* Effect.provideService(append(act), CurrentAct, {
+          key: "k",
+          fingerprint: "f",
+          onRepeat: Effect.void,
+        })
         yield* TestClock.adjust(Duration.millis(retentionMs - 1))
         yield* expire
         assert.lengthOf(yield* doneUnder("k"), 1)

@@ -12,7 +12,7 @@ it.prop(
 it("a label that hides one escape sequence in another is shown as text in a table", () => {
   const label = "\u001B[\u001B[31m31mred\u202E"
   assert.strictEqual(
-    table(["LABEL"], [[label]]),
+    table([["LABEL", null, (label: string) => label]], [label]),
     String.raw`LABEL` + "\n" + String.raw`\u{1b}[\u{1b}[31m31mred\u{202e}`,
   )
 })
