@@ -64,7 +64,7 @@ const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
 /** These tests need the programs nginx and caddy. */
 const proxy = ["test/proxy/**/*.test.ts"]
 
-/** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
+/** What runs on a distributed engine too. `node scripts/engines.ts` runs it through a proxy. */
 const engines = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",

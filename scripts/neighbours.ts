@@ -37,6 +37,7 @@ const abandon = (url: string, apiKey: string, urls: ReadonlyArray<string>, after
 /** The vendor's rows are counted while requests end that nobody waits for. */
 const hangUps = (world: World, apiKey: string): Attack => ({
   name: "clients that hang up after a whole request",
+  isLong: true,
   run: async (until) => {
     let rows = 0
     const slow: FakeVendor.Fault = {
@@ -64,7 +65,7 @@ const hangUps = (world: World, apiKey: string): Attack => ({
 })
 
 const failing = (status: number) =>
-  FakeMoz.rpcFailure(status, FakeMoz.rpcError(-32_600, status, "it-did-not-work"))
+  FakeMoz.rpcFailure(status, { code: -32_600, status, message: "It did not work." })
 
 /** A vendor that fails each call with a poisoned URL must not fail the URLs of other accounts. */
 const poison = (
@@ -170,18 +171,16 @@ const longPages = (world: World, apiKey: string): Attack => ({
   },
 })
 
-/** The attack that takes longest is the last. */
 export const attacks = async (world: World): Promise<ReadonlyArray<Attack>> => {
   const attacker = await world.keyOf("poisoner")
   const neighbour = await world.keyOf("neighbour")
-  const leaver = await world.keyOf("leaver", 5000)
   return [
+    hangUps(world, await world.keyOf("leaver", 5000)),
+    { ...poison(world, "answers 400", failing(400), attacker, neighbour), isLong: true },
     poison(world, "answers 500", failing(500), attacker, neighbour),
+    { ...poison(world, "never answers", FakeVendor.hang, attacker, neighbour), isLong: true },
     silentCollector(world),
     stalledBodies(world, await world.keyOf("staller", 0)),
-    poison(world, "answers 400", failing(400), attacker, neighbour),
-    poison(world, "never answers", FakeVendor.hang, attacker, neighbour),
-    longPages(world, await world.keyOf("hoarder")),
-    hangUps(world, leaver),
+    { ...longPages(world, await world.keyOf("hoarder")), isLong: true },
   ]
 }

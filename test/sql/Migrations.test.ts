@@ -117,7 +117,7 @@ const engines = {
 
 const timeout = 120_000
 
-/** `npm run engines` does not repeat these tests of the migrations themselves. */
+/** `node scripts/engines.ts` does not repeat these tests of the migrations themselves. */
 const isEngines = process.env["POSTGRES_URL"] !== undefined
 
 describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
