@@ -89,8 +89,9 @@ const project = (name: string, test: Test): TestProjectInlineConfiguration => ({
 
 export default defineConfig({
   test: {
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    // Far above what a test takes, for a machine that is busy with others.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // By default Vitest leaves one processor idle.
     maxWorkers: availableParallelism(),
     minWorkers: 1,
