@@ -64,7 +64,7 @@ const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
 /** These tests need the programs nginx and caddy. */
 const proxy = ["test/proxy/**/*.test.ts"]
 
-/** What runs on a distributed engine too. `npm run engines` runs it through a proxy. */
+/** What runs on a distributed engine too. `node scripts/engines.ts` runs it through a proxy. */
 const engines = [
   "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
@@ -89,8 +89,9 @@ const project = (name: string, test: Test): TestProjectInlineConfiguration => ({
 
 export default defineConfig({
   test: {
-    testTimeout: 180_000,
-    hookTimeout: 120_000,
+    // Far above what a test takes, for a machine that is busy with others.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // By default Vitest leaves one processor idle.
     maxWorkers: availableParallelism(),
     minWorkers: 1,

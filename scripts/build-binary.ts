@@ -21,8 +21,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
-import type { Plugin } from "esbuild"
-import { type Addon, bundle, dist, root, type Step as BundleStep } from "./bundle.ts"
+import { type Addon, bundle, dist, root } from "./bundle.ts"
 import { fileOf } from "../src/http/BuiltPage.ts"
 import { PagePath } from "../src/http/PagePath.ts"
 import { flags } from "./code-cache.ts"
@@ -99,22 +98,7 @@ const baseOf = ({ base, node }: Target): string => {
   return join(cache, node)
 }
 
-/** A build step that `bench/ablation.ts` can leave out, to measure the gain of the step. */
-export type Step = "code cache" | BundleStep
-
-interface Options {
-  readonly without?: ReadonlyArray<Step>
-  readonly plugins?: ReadonlyArray<Plugin>
-}
-
-/** The main script of the executable. */
-const mainOf = (has: (step: Step) => boolean) => {
-  const main = readFileSync(join(root, "scripts/embedded-main.cjs"), "utf8")
-  return has("code cache") ? main : main.replace(/^  cachedData: .*\n/m, "")
-}
-
-const make = async (target: Target, executable: string, options: Options = {}) => {
-  const has = (step: Step) => options.without?.includes(step) !== true
+const make = async (target: Target, executable: string) => {
   const base = baseOf(target)
   const work = mkdtempSync(join(tmpdir(), "authority-build-"))
   try {
@@ -122,13 +106,11 @@ const make = async (target: Target, executable: string, options: Options = {}) =
     await bundle({
       outfile: join(work, "authority.cjs"),
       addon: target.addon,
-      without: options.without ?? [],
       rest: {
         // Wrap the program in a function, which `embedded-main.cjs` calls.
         banner: { js: "(function(require,module){" },
         footer: { js: "})" },
         plugins: [
-          ...(options.plugins ?? []),
           {
             name: "addon from the executable",
             setup: ({ onResolve }) =>
@@ -143,12 +125,10 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       // Use relative paths: the blob contains the path of `main` as given, and must be equal on all
       // machines.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
-    if (has("code cache")) {
-      const codeCache = join(root, "scripts/code-cache.ts")
-      const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
-      run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
-    }
-    writeFileSync(join(work, "main.cjs"), mainOf(has))
+    const codeCache = join(root, "scripts/code-cache.ts")
+    const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
+    run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
+    copyFileSync(join(root, "scripts/embedded-main.cjs"), join(work, "main.cjs"))
     const config = {
       main: "main.cjs",
       output: "authority.blob",
@@ -158,7 +138,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       execArgv: heapFlags,
       assets: {
         "authority.cjs": "authority.cjs",
-        ...(has("code cache") && { "authority.cache": "authority.cache" }),
+        "authority.cache": "authority.cache",
         ...Object.fromEntries(
           PagePath.literals.map(fileOf).map((file) => [file, join(dist, file)]),
         ),
@@ -184,26 +164,16 @@ const make = async (target: Target, executable: string, options: Options = {}) =
 
 const ours = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`
 
-/** Builds the executable of a target. The default target is this platform. */
-export const makeExecutable = async (
-  executable: string,
-  { name = ours, ...options }: Options & { readonly name?: string } = {},
-) => {
-  const target = targets[name]
-  assert(
-    target,
-    `cannot build an executable for ${name}, only for ${Object.keys(targets).join(", ")}`,
-  )
-  assert.equal(
-    process.versions.node,
-    lock.packages[target.base].version,
-    "the build must run on the same Node version that it embeds: use 'npm run build:binary'",
-  )
-  await make(target, executable + target.extension, options)
-}
-
-if (import.meta.main) {
-  const { target } = parseArgs({ options: { target: { type: "string" } } }).values
-  const suffix = target === undefined ? "" : `-${target}`
-  await makeExecutable(join(dist, `authority${suffix}`), { name: target ?? ours })
-}
+const name = parseArgs({ options: { target: { type: "string" } } }).values.target
+const target = targets[name ?? ours]
+assert(
+  target,
+  `cannot build an executable for ${name ?? ours}, only for ${Object.keys(targets).join(", ")}`,
+)
+assert.equal(
+  process.versions.node,
+  lock.packages[target.base].version,
+  "the build must run on the same Node version that it embeds: use 'npm run build:binary'",
+)
+const suffix = name === undefined ? "" : `-${name}`
+await make(target, join(dist, `authority${suffix}${target.extension}`))

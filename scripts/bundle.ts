@@ -4,10 +4,8 @@
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { allocateYoung } from "./allocate-young.ts"
 
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
@@ -15,13 +13,7 @@ export const dist = join(root, "dist")
 /** The name of SQLite's addon for a platform, for example `linux-x64`. */
 export type Addon = `${string}-${string}`
 
-/**
- * A build step that `bench/ablation.ts` can leave out, to measure the gain of the step. The step
- * "young functions" calls `allocateYoung`.
- */
-export type Step = "young functions"
-
-export const bundle = async (options: {
+export const bundle = (options: {
   readonly outfile: string
   readonly addon: Addon
   /** Build steps to omit. Names of steps that only `build-binary.ts` has are ignored. */
@@ -31,9 +23,8 @@ export const bundle = async (options: {
    * the program (`banner`) and after it (`footer`).
    */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
-}) => {
-  const has = (step: Step) => !options.without?.includes(step)
-  await build({
+}) =>
+  build({
     absWorkingDir: root,
     entryPoints: ["src/main.ts"],
     outfile: options.outfile,
@@ -56,10 +47,6 @@ export const bundle = async (options: {
     logLevel: "warning",
     ...options.rest,
   })
-  if (!has("young functions")) return
-  // `allocateYoung` must run after esbuild, which would change `(0, () => …)` back to `() => …`.
-  await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
-}
 
 /** Returns the constants that the build inserts into the sources. */
 export const definitions = () => ({

@@ -3,10 +3,10 @@
  * distributed engine: through a proxy that refuses what such engines refuse, and answers one in
  * twenty statements and COMMITs by 40001.
  *
- *     npm run engines                      all servers
- *     npm run engines -- --only 15         the servers whose names contain the text
- *     npm run engines -- --conflicts 0.1   another share of statements
- *     npm run engines -- test/sql          some of the tests
+ *     node scripts/engines.ts                   all servers
+ *     node scripts/engines.ts --only 15         the servers whose names contain the text
+ *     node scripts/engines.ts --conflicts 0.1   another share of statements
+ *     node scripts/engines.ts test/sql          some of the tests
  *
  * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode, and 15 (from
  * Debian, or with `bin/postgres` in the folder POSTGRES_15).

@@ -11,7 +11,9 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { maxBodyBytes, maxUrlLength, maxUrls } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { listenOnFreePort } from "./free-port.ts"
-import type { Attack, Reply, World } from "./hostile.ts"
+import type { Attack, World } from "./hostile.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
 import { decodeBatch } from "./support/postBatch.ts"
 
 const hosts = (name: string, count: number = maxUrls) =>
@@ -33,13 +35,17 @@ const abandon = (url: string, apiKey: string, urls: ReadonlyArray<string>, after
   })
 
 /** The vendor's rows are counted while requests end that nobody waits for. */
-const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Attack => ({
+const hangUps = (world: World, apiKey: string): Attack => ({
   name: "clients that hang up after a whole request",
+  isLong: true,
   run: async (until) => {
     let rows = 0
-    const slow: Reply = (urls, _response, answer) => {
-      rows += urls.filter((url) => url.includes("left-")).length
-      setTimeout(answer, 200)
+    const slow: FakeVendor.Fault = {
+      name: "slow",
+      apply: (response, reply, call) => {
+        rows += JSON.stringify(call.json).split("left-").length - 1
+        FakeVendor.delay(200).apply(response, reply, call)
+      },
     }
     return world.whileVendor(slow, async () => {
       const count = await world.repeat(4, until, () =>
@@ -58,32 +64,34 @@ const hangUps = (world: World, apiKey = world.keyOf("leaver", 5000)): Attack => 
   },
 })
 
-const fails = (status: number): Reply => {
-  const body = JSON.stringify({
-    id: null,
-    jsonrpc: "2.0",
-    error: { code: -32_600, status, message: "It did not work." },
-  })
-  return (_urls, response) => response.writeHead(status).end(body)
-}
+const noQuota = FakeVendor.answer(404, "{}")
+
+const failing = (status: number) =>
+  FakeMoz.rpcFailure(status, { code: -32_600, status, message: "It did not work." })
 
 /** A vendor that fails each call with a poisoned URL must not fail the URLs of other accounts. */
 const poison = (
   world: World,
   name: string,
-  failure: Reply,
-  attacker = world.keyOf(`poisoner-${randomUUID()}`, 1_000_000),
-  neighbour = world.keyOf(`neighbour-${randomUUID()}`, 1_000_000),
+  failure: FakeVendor.Fault,
+  attacker: string,
+  neighbour: string,
 ): Attack => ({
   name: `targets for which the vendor ${name}`,
   run: async (until) => {
     let poisoned = 0
-    const reply: Reply = (urls, response, answer) => {
-      if (!urls.some((url) => url.includes("//poison-"))) return void setTimeout(answer, 20)
-      poisoned++
-      failure(urls, response, answer)
+    const fault: FakeVendor.Fault = {
+      name: "poisoned",
+      apply: (...call) => {
+        const asked = JSON.stringify(call[2].json)
+        // The attacks before have bought more rows than the fake's quota has.
+        if (asked.includes("quota.lookup")) return noQuota.apply(...call)
+        if (!asked.includes("//poison-")) return FakeVendor.delay(20).apply(...call)
+        poisoned++
+        failure.apply(...call)
+      },
     }
-    return world.whileVendor(reply, async () => {
+    return world.whileVendor(fault, async () => {
       let [asked, served] = [0, 0]
       const attack = world.repeat(8, until, () =>
         abandon(world.url, attacker, hosts("poison"), 1000),
@@ -135,7 +143,7 @@ const silentCollector = (world: World): Attack => ({
   },
 })
 
-const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)): Attack => ({
+const stalledBodies = (world: World, apiKey: string): Attack => ({
   name: "600 bodies of one account that stall",
   run: async (until) => {
     const head = `POST ${batchPath} HTTP/1.1\r\nhost: a\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${maxBodyBytes}\r\n\r\n`
@@ -152,7 +160,7 @@ const stalledBodies = (world: World, apiKey = world.keyOf("staller", 0)): Attack
   },
 })
 
-const longPages = (world: World, apiKey = world.keyOf("hoarder", 1_000_000)): Attack => ({
+const longPages = (world: World, apiKey: string): Attack => ({
   name: "pages of 1,000 characters in the cache",
   run: async (until) => {
     let pages = 0
@@ -167,12 +175,24 @@ const longPages = (world: World, apiKey = world.keyOf("hoarder", 1_000_000)): At
   },
 })
 
-export const attacks = (world: World): ReadonlyArray<Attack> => [
-  hangUps(world),
-  poison(world, "answers 400", fails(400)),
-  poison(world, "answers 500", fails(500)),
-  poison(world, "never answers", () => {}),
-  silentCollector(world),
-  stalledBodies(world),
-  longPages(world),
-]
+export const attacks = async (world: World): Promise<ReadonlyArray<Attack>> => {
+  const neighbour = await world.keyOf("neighbour")
+  // A key for each: the service soon refuses to ask for what an account poisons.
+  const attack = async (name: string, fault: FakeVendor.Fault) =>
+    poison(
+      world,
+      name,
+      fault,
+      await world.keyOf(`poisoner ${name}`.replaceAll(" ", "-")),
+      neighbour,
+    )
+  return [
+    hangUps(world, await world.keyOf("leaver", 5000)),
+    { ...(await attack("answers 400", failing(400))), isLong: true },
+    await attack("answers 500", failing(500)),
+    { ...(await attack("never answers", FakeVendor.hang)), isLong: true },
+    silentCollector(world),
+    stalledBodies(world, await world.keyOf("staller", 0)),
+    { ...longPages(world, await world.keyOf("hoarder")), isLong: true },
+  ]
+}

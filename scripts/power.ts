@@ -4,7 +4,7 @@
  * random part of the other writes, some of them torn. Starts the service on each rebuilt database.
  * All that clients had got an answer for before the cut must be there. Needs Linux and a C compiler.
  *
- *     npm run power [-- --seconds 120] [--from SEED]
+ *     node scripts/power.ts [--seconds 120] [--from SEED]
  */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"

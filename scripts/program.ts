@@ -14,9 +14,19 @@ interface Options {
   readonly settings: Readonly<Record<string, string>>
   /** The program's main file (default: the sources). */
   readonly main?: string
+  /** The program and its first arguments, if it is not a main file for this Node. */
+  readonly command?: ReadonlyArray<string>
+  /** True when what the service writes to stderr is discarded. By default, this process prints it. */
+  readonly isQuiet?: boolean
 }
 
-export const programOn = ({ cwd, main = source, settings }: Options) => {
+export const programOn = ({
+  cwd,
+  main = source,
+  command: [program = "", ...first] = [process.execPath, main],
+  settings,
+  isQuiet = false,
+}: Options) => {
   const env = {
     PATH: process.env["PATH"],
     NODE_COMPILE_CACHE: join(cwd, "compiled"),
@@ -27,7 +37,7 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
 
   /** Runs a verb and returns the JSON document that it prints. */
   const verb = async (...args: ReadonlyArray<string>): Promise<unknown> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, "--json"], {
+    const { stdout } = await promisify(execFile)(program, [...first, ...args, "--json"], {
       cwd,
       env,
       maxBuffer: 2 ** 30,
@@ -36,22 +46,26 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
   }
 
   /** Starts the service, and returns when the service listens. */
-  const serve = async () => {
-    const child = spawn(process.execPath, [main, "serve", "--json"], {
+  const serve = async (more: Readonly<Record<string, string>> = {}) => {
+    const child = spawn(program, [...first, "serve", "--json"], {
       cwd,
-      env,
-      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...env, ...more },
+      stdio: ["ignore", "pipe", "pipe"],
     })
+    if (isQuiet) child.stderr.resume()
+    else child.stderr.pipe(process.stderr)
     const exited = once(child, "exit")
-    const kill = async (signal: "SIGKILL" | "SIGTERM" = "SIGKILL") => {
+    /** Resolves with the exit code. */
+    const kill = async (signal: "SIGKILL" | "SIGTERM" = "SIGKILL"): Promise<number | null> => {
       child.kill(signal)
-      await exited
+      const [code] = await exited
+      return code
     }
     try {
       const [line] = await once(createInterface(child.stdout), "line", {
         signal: AbortSignal.timeout(60_000),
       })
-      return { ...decodeListening(JSON.parse(line)), kill }
+      return { ...decodeListening(JSON.parse(line)), kill, child }
     } catch (error) {
       await kill()
       throw error
@@ -62,8 +76,8 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
     verb,
     serve,
     /** Creates an account with a key, and returns the key. */
-    newKey: async (account: string) => {
-      await verb("account", "create", account, "--credits", "100000000")
+    newKey: async (account: string, credits = 100_000_000) => {
+      await verb("account", "create", account, "--credits", String(credits))
       return decodeKey(await verb("key", "create", "--account", account)).key
     },
     /** Returns the number of the account's credits that open holds have set aside. */

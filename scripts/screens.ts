@@ -1,6 +1,6 @@
 /**
  * Takes the screenshots of the README from the real program and writes them to scripts/screens.
- * Uses Debian's Chromium, or the browser in CHROMIUM. Run it with `npm run screens`.
+ * Uses Debian's Chromium, or the browser in CHROMIUM. First run `npm run build:pages`.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"

@@ -1,17 +1,22 @@
 /**
- * Runs concurrent clients against several replicas of the service. Half of the requests have an
- * idempotency key. Half of the requests check a host that no earlier request has checked. The
- * clients use the retry rules of the service's own client.
+ * The load generator of the tests that kill or suspend something: concurrent clients with the retry
+ * rules of the service's own client, on one or more replicas. `tally` tells whether each request was
+ * charged exactly once.
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 interface Options {
-  /** The addresses of the replicas. Successive requests go to the replicas in turn. */
+  /** The addresses of the replicas at present. Successive requests go to the replicas in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
+  /**
+   * The host that the request checks. By default, half of the requests check a host that no earlier
+   * request has checked.
+   */
+  readonly host?: (index: number) => string
   /** How long a client waits between two requests, in milliseconds (default: 0). */
   readonly pauseMs?: number
   /** How long a client retries one request, in milliseconds (default: 30 seconds). */
@@ -22,7 +27,7 @@ interface Options {
 
 /** The result of one request with all its attempts. */
 export interface Outcome {
-  /** True when the request has an idempotency key. */
+  /** True when the request has an idempotency key, as every other request has. */
   readonly isNamed: boolean
   /** The status of each attempt; 0 when no answer came. */
   readonly statuses: ReadonlyArray<number>
@@ -50,11 +55,13 @@ export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => 
   return outcomes
 }
 
+const halfNew = (index: number) => (index % 4 < 2 ? `site-${index % 40}` : `new-${randomUUID()}`)
+
 const ask = async (
-  { apiKey, patienceMs = 30_000, urls }: Options,
+  { apiKey, host = halfNew, patienceMs = 30_000, urls }: Options,
   index: number,
 ): Promise<Outcome> => {
-  const host = index % 4 < 2 ? `site-${index % 40}` : `new-${randomUUID()}`
+  const target = `${host(index)}.example.com`
   const key = index % 2 === 0 ? randomUUID() : undefined
   const statuses: Array<number> = []
   const requestIds: Array<string> = []
@@ -62,13 +69,13 @@ const ask = async (
   for (;;) {
     const attempt = index + statuses.length
     const url = urls[attempt % urls.length] ?? ""
-    const answer = await answered(postBatch(url, apiKey, [`${host}.example.com`], key))
+    const answer = await answered(postBatch(url, apiKey, [target], key))
     statuses.push(answer.status)
     if (answer.requestId !== null) requestIds.push(answer.requestId)
-    const waitMs = answer.waitMs ?? (key === undefined ? undefined : 1000)
+    const mayRepeat = key !== undefined && (answer.status === 0 || answer.status >= 500)
+    const waitMs = answer.waitMs ?? (mayRepeat ? 1000 : undefined)
     const answeredAt = performance.now()
-    const isLast = answer.status < 500 && answer.status !== 409 && answer.status !== 0
-    if (isLast || waitMs === undefined || answeredAt + waitMs > sentAt + patienceMs) {
+    if (waitMs === undefined || answeredAt + waitMs > sentAt + patienceMs) {
       const { creditsUsed, text: said } = answer
       const isNamed = key !== undefined
       return { isNamed, statuses, requestIds, creditsUsed, said, sentAt, answeredAt }
@@ -91,37 +98,26 @@ const answered = async (sent: Promise<Response>) => {
       waitMs: after === null ? undefined : Number(after) * 1000,
     }
   } catch (error) {
-    return {
-      status: 0,
-      text: String(error),
-      requestId: null,
-      creditsUsed: undefined,
-      waitMs: undefined,
-    }
+    const nothing = { requestId: null, creditsUsed: undefined, waitMs: undefined }
+    return { ...nothing, status: 0, text: String(error) }
   }
 }
 
 /** Numbers of requests by outcome, compared with the charges in the account's statement. */
 export interface Tally {
-  /** The number of requests that were answered with 200. */
+  /** Requests that were answered with 200. */
   readonly acknowledged: number
-  /** The number of charges in the account's statement. */
+  /** Charges in the account's statement. */
   readonly charged: number
-  /**
-   * The number of requests that were answered with 200, but were charged fewer credits than the
-   * answer says, or none.
-   */
+  /** Requests that were answered with 200, but charged less than the answer says. */
   readonly lost: number
-  /**
-   * The number of requests that were charged more than once, or that were charged more credits than
-   * their answer says.
-   */
+  /** Requests that were charged more than once, or more than their answer says. */
   readonly doubled: number
-  /** The number of requests that were charged, but not answered with 200. */
+  /** Requests that were charged, but not answered with 200. */
   readonly unacknowledged: number
-  /** The number of requests that were answered with 200 at the first attempt. */
+  /** Requests that were answered with 200 at the first attempt. */
   readonly atOnce: number
-  /** The number of attempts by failing status. `{ "503": 2 }` means that two attempts got a 503. */
+  /** Attempts by failing status. `{ "503": 2 }` means that two attempts got a 503. */
   readonly failures: Readonly<Record<string, number>>
 }
 

@@ -50,24 +50,6 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("account names that differ only in letter case belong to different accounts", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const lower = yield* accounts.create(named("case"))
-        const upper = yield* accounts.create(named("CASE"))
-        assert.notStrictEqual(lower.id, upper.id)
-        assert.deepStrictEqual(yield* accounts.find("CASE"), upper)
-      }),
-    )
-
-    it.effect("an account name in any writing system is stored unchanged", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const account = yield* accounts.create(named("Zoë.王+1@例"))
-        assert.deepStrictEqual(yield* accounts.find("Zoë.王+1@例"), account)
-      }),
-    )
-
     it.effect.each(["nobody", "", "'; DROP TABLE accounts; --", "%"])(
       "an account with the unknown name %j is not found",
       (name) =>

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
@@ -22,7 +21,7 @@ import type { Hold } from "../src/ledger/Hold.ts"
 import { Credits } from "../src/ledger/Credits.ts"
 import * as memory from "./support/memory.ts"
 import type { Outcome } from "../src/Metrics.ts"
-import { MetricsProvider, ProviderError } from "../src/providers/MetricsProvider.ts"
+import { ProviderError } from "../src/providers/MetricsProvider.ts"
 import type { Report } from "../src/Report.ts"
 import { RequestId } from "../src/RequestId.ts"
 import { StoreTimeout } from "../src/ledger/StoreTimeout.ts"
@@ -98,36 +97,6 @@ const breakingLedger = (broken: Partial<CreditLedger["Type"]>) =>
   ).pipe(Layer.provide(memoryLedger))
 
 describe("a batch", () => {
-  it.effect("a batch has an outcome for each URL, in the order of submission", () => {
-    const provider = make((targets) =>
-      Effect.succeed(targets.map(({ host }) => (host.startsWith("bad.") ? failed : checked()))),
-    )
-    return Effect.gen(function* () {
-      const urls = ["bad.example.com", "localhost", "example.com", " Example.org/A "]
-      const report = yield* check(urls)
-      assert.deepStrictEqual(report.urls, urls)
-      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL", "ok", "ok"])
-      assert.deepStrictEqual(report.outcomes[2], checked(figures))
-      assert.strictEqual(report.creditsUsed, 2)
-      assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
-    }).pipe(within({ provider }))
-  })
-
-  it.effect(
-    "a URL that is repeated in a batch is looked up once, and each repetition is charged",
-    () => {
-      const provider = make(succeeding)
-      return Effect.gen(function* () {
-        const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
-        const report = yield* check(urls)
-        assert.deepStrictEqual(provider.calls, [["example.com/", "example.com/a"]])
-        assert.deepStrictEqual(report.urls, urls)
-        assert.strictEqual(report.creditsUsed, 4)
-        assert.deepStrictEqual(yield* books, { available: 996, charged: 4, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
-
   it.effect("a batch of only invalid URLs needs no credits, no hold and no lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
@@ -174,28 +143,6 @@ describe("a batch", () => {
       assert.strictEqual(charge?.amount, 14)
       assert.strictEqual(charge?.urls, 2)
     }).pipe(within({ provider, price: 7, credits: 21 }))
-  })
-
-  it.effect("the provider receives the account of the request", () => {
-    const seen: Array<string> = []
-    const { calls, layer } = make(succeeding)
-    const provider = {
-      calls,
-      layer: Layer.map(layer, (context) => {
-        const { lookup, ...rest } = Context.get(context, MetricsProvider)
-        return Context.make(MetricsProvider, {
-          ...rest,
-          lookup: (targets, context) => {
-            seen.push(context.account)
-            return lookup(targets, context)
-          },
-        })
-      }),
-    }
-    return Effect.gen(function* () {
-      yield* check(["example.com"])
-      assert.deepStrictEqual(seen, ["acme"])
-    }).pipe(within({ provider }))
   })
 
   const kinds = {
@@ -260,18 +207,6 @@ describe("a batch whose figures are all cached", () => {
       assert.deepStrictEqual(others, [])
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
-
-  it.effect(
-    "a batch whose figures are all cached fails when the account has too few credits",
-    () => {
-      const provider = knowing(known, succeeding)
-      return Effect.gen(function* () {
-        const error = yield* Effect.flip(check(["example.com", "example.org"]))
-        assert.strictEqual(error.message, "This request needs 2 credits and the account has 1.")
-        assert.deepStrictEqual(yield* books, { available: 1, charged: 0, held: 0 })
-      }).pipe(within({ provider, credits: 1 }))
-    },
-  )
 
   it.effect(
     "a batch whose figures are all cached is not charged for a URL with an invalid figure",
@@ -416,21 +351,6 @@ describe("a request that ends early", () => {
         const report = yield* Fiber.join(fiber)
         assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
         assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
-
-  it.effect(
-    "a request whose provider ignores the deadline gets PROVIDER_ERROR for every valid URL",
-    () => {
-      const provider = make(() => Effect.never)
-      return Effect.gen(function* () {
-        const fiber = yield* Effect.fork(check(["example.com", "localhost"]))
-        yield* until(() => provider.calls.length === 1)
-        yield* TestClock.adjust(timeoutMs + 1000)
-        const report = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL"])
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
       }).pipe(within({ provider }))
     },
   )

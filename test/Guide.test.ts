@@ -1,10 +1,7 @@
 /** Checks the links, headings and settings of the README and the guide. */
-import { existsSync, globSync, readdirSync, readFileSync, statSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import { parse } from "acorn"
-import { simple } from "acorn-walk"
-import { transformSync } from "esbuild"
 import { Marked, type Token } from "marked"
 import { makeIds, textOf, toHtml } from "../scripts/markdown.ts"
 import manifest from "../package.json" with { type: "json" }
@@ -55,10 +52,6 @@ describe("the README", () => {
     const { links } = read(join(root, "README.md"))
     for (const file of readdirSync(guide)) assert.include(links, `src/pages/guide/${file}`)
   })
-
-  it("the README has at most 9 kB", () => {
-    assert.isAtMost(statSync(join(root, "README.md")).size, 9000)
-  })
 })
 
 describe("the page about changes", () => {
@@ -78,62 +71,6 @@ describe("the page about operating", () => {
   })
 })
 
-describe("the page about monitoring", () => {
-  const text = readFileSync(join(guide, "monitoring.md"), "utf8")
-  const under = (heading: string) =>
-    text.split(/^#+ /m).find((section) => section.startsWith(`${heading}\n`)) ?? ""
-  const firstCells = (heading: string) =>
-    [...under(heading).matchAll(/^\| `(.+?)` +\|/gm)].map(([, cell]) => cell)
-
-  it.each([
-    ["info", "logInfo"],
-    ["warning", "logWarning"],
-    ["error", "logError"],
-  ])("the monitoring guide explains every log line of level %s", (level, name) => {
-    const logged = sources.flatMap((file) => messagesOf(file, name))
-    const explained = firstCells(`Lines of level ${level}`)
-    assert.deepStrictEqual([...explained].sort(), [...new Set(logged)].sort())
-  })
-
-  it("the monitoring guide explains every alert of alerts.yml", () => {
-    const rules = readFileSync(join(root, "scripts/deploy/alerts.yml"), "utf8")
-    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
-    assert.deepStrictEqual(firstCells("Alerts"), alerts)
-    for (const [name] of rules.matchAll(/authority_\w+/g)) {
-      assert.include(under("Metrics"), name.replace(/_bucket$/, ""))
-    }
-  })
-
-  it("the monitoring guide explains every reason of a failed provider call", () => {
-    const declared = /readonly reason:((?:\s*\|? "\w+")+)/.exec(
-      readFileSync(join(root, "src/providers/MetricsProvider.ts"), "utf8"),
-    )
-    const reasons = [...(declared?.[1] ?? "").matchAll(/"(\w+)"/g)].map(([, reason]) => reason)
-    assert.sameMembers(firstCells("Reasons of failed calls"), reasons)
-  })
-})
-
-const sources = globSync("src/**/*.ts", { cwd: root }).map((file) => join(root, file))
-
-/** The messages that a source file logs with this function. `…` stands for inserted values. */
-const messagesOf = (file: string, name: string) => {
-  const source = readFileSync(file, "utf8")
-  if (!source.includes(`.${name}(`)) return []
-  const { code } = transformSync(source, { loader: "ts" })
-  const messages = new Array<string>()
-  simple(parse(code, { ecmaVersion: "latest", sourceType: "module" }), {
-    CallExpression: ({ arguments: [message], callee }) => {
-      if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return
-      if (callee.property.name !== name) return
-      if (message?.type === "TemplateLiteral") {
-        messages.push(message.quasis.map(({ value }) => value.cooked).join("…"))
-      } else if (message?.type === "Literal") messages.push(String(message.value))
-      else assert.fail(`${relative(root, file)} logs a text that is not written in ${name}`)
-    },
-  })
-  return messages
-}
-
 describe("a page of the guide as HTML", () => {
   const html = (markdown: string) => toHtml(`# Title\n\n${markdown}`, (href) => `to:${href}`).html
 
@@ -148,23 +85,5 @@ describe("a page of the guide as HTML", () => {
       ids.map(([, id]) => id),
       ["a-b-c", "back-up", "back-up-1"],
     )
-  })
-
-  it("the contents of a guide page are its headings, without markup", () => {
-    assert.deepStrictEqual(toHtml("# T\n\n## A `b`\n\ntext\n\n### C & d", () => "").headings, [
-      { id: "a-b", text: "A b", depth: 2 },
-      { id: "c--d", text: "C & d", depth: 3 },
-    ])
-  })
-
-  it("a guide page that contains HTML or images is refused", () => {
-    assert.throws(() => html("<p style='color: red'>"), /contains no HTML/)
-    assert.throws(() => html("a <b>word</b>"), /contains no HTML/)
-    assert.throws(() => html("![](x.png)"), /shows no images/)
-  })
-
-  it("the Markdown converter gives each link the address that a given function returns, and turns a link into plain text when the function returns no address", () => {
-    assert.include(html("[a](b.md#c)"), '<a href="to:b.md#c">a</a>')
-    assert.include(toHtml("# T\n\n[a](b)", () => undefined).html, "<p>a</p>")
   })
 })

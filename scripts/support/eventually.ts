@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 
 /**
- * Waits until the condition is true. Fails after 50 seconds, with the condition's name in the
+ * Waits until the condition is true. Fails after 100 seconds, with the condition's name in the
  * error.
  */
 export const eventually = <E = never, R = never>(
@@ -13,7 +13,7 @@ export const eventually = <E = never, R = never>(
     Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail("not yet" as const))),
     Effect.retry({
       while: (error) => error === "not yet",
-      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("50 seconds")),
+      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("100 seconds")),
     }),
     Effect.mapError((error) => (error === "not yet" ? new Error(`never: ${name}`) : (error as E))),
   )

@@ -35,18 +35,10 @@ const newDatabase = (kind: string): Layer.Layer<SqlClient.SqlClient, unknown> =>
       )
 
 /** A new database with the program's tables. */
-export const migrated = (kind: string) => Layer.provideMerge(Migrations.layer, newDatabase(kind))
+const migrated = (kind: string) => Layer.provideMerge(Migrations.layer, newDatabase(kind))
 
 /** A ledger in a new database. */
 export const ledger = (kind: string) =>
   Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
     Layer.provideMerge(migrated(kind)),
   )
-
-/** Runs statements on one connection, outside transactions and without a time limit. */
-export const withoutLimits = <A, E, R>(statements: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.flatMap(sql.reserve, (connection) =>
-      Effect.provideService(statements, SqlClient.TransactionConnection, [connection, 0]),
-    ),
-  ).pipe(Effect.scoped)

@@ -68,24 +68,6 @@ describe("the output formats of a bulk check", () => {
     )
   })
 
-  it("the CSV of outcomes contains no cells that a spreadsheet would run as formulas", () => {
-    assert.strictEqual(
-      written(format("csv")),
-      [
-        "url,domainAuthority,pageAuthority,spamScore,reason,provider,source,fetched_at,index,of,cause,detail",
-        "example.com,50,29.5,4,,,,,,,,",
-        '"https://example.org/a,b",100,0,,,,,,,,,',
-        '"say ""hi""",,,,INVALID_URL,,,,,,,',
-        `"'=cmd()",,,,INVALID_URL,,,,,,,`,
-        "bell\u0007\u001b[31m,,,,PROVIDER_ERROR,,,,,,,",
-        "www.example.net,50,40,,,moz,stale,2026-11-01T08:30:00.000Z,2026-10,example.net,,",
-        'example.net,50,50,,,dataset,known,2026-11-02T08:30:00.000Z,"list.csv, imported 2026-11-01 (an estimate)",,,',
-        "x.example,,,,PROVIDER_ERROR,,,,,,unknown,It is not listed.",
-        "",
-      ].join("\n"),
-    )
-  })
-
   it("a JSON document and JSON lines contain the outcomes unchanged", () => {
     const [json, ndjson] = [format("json"), format("ndjson")]
     assert.deepStrictEqual(JSON.parse(written(json)), outcomes)

@@ -142,26 +142,6 @@ describe("a stream of URLs", () => {
 })
 
 describe("the options of the client", () => {
-  it.live("a client error lists every violation that the service finds in a request", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = yield* clientOf(server.url, server.key)
-      const tooMany = yield* Effect.flip(client.check(Array<string>(51).fill("a")))
-      const wrongKey = yield* Effect.flip(client.check(["a"], { idempotencyKey: "é" }))
-      for (const [error, code] of [
-        [tooMany, "too_big"],
-        [wrongKey, "invalid_idempotency_key"],
-      ] as const) {
-        assert.instanceOf(error, Client.ValidationError)
-        assert.deepStrictEqual(
-          error.issues.map((issue) => issue.code),
-          [code],
-        )
-      }
-      assert.strictEqual(tooMany._tag === "ValidationError" && tooMany.issues[0]?.["maximum"], 50)
-    }).pipe(Effect.scoped),
-  )
-
   it.live("the client runs the Effect of onRetry before it retries", () =>
     Effect.gen(function* () {
       const answers = [refused(409, { "retry-after": "0" }), good]
@@ -192,14 +172,6 @@ describe("the options of the client", () => {
       while (signal === undefined) yield* Effect.yieldNow()
       yield* Fiber.interrupt(fiber)
       assert.isTrue(signal?.aborted)
-    }),
-  )
-
-  it.effect("the client cannot be created with an invalid base URL", () =>
-    Effect.gen(function* () {
-      const wrong = yield* Effect.flip(clientOf("localhost:8080", "am_1"))
-      assert.instanceOf(wrong, Client.InvalidBaseUrl)
-      assert.include(wrong.message, "localhost:8080")
     }),
   )
 })

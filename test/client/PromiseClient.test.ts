@@ -141,15 +141,6 @@ describe("the promise client", () => {
       }),
   )
 
-  it.scopedLive("checkAll sends one request at a time when its concurrency is not 1 or more", () =>
-    Effect.gen(function* () {
-      const client = make(yield* start())
-      for (const concurrency of [0, Number.NaN]) {
-        assert.lengthOf(yield* collected(client.checkAll(["", "a"], { concurrency })), 1)
-      }
-    }),
-  )
-
   it.scopedLive("the promise client reports the credits of each batch and their sum", () =>
     Effect.gen(function* () {
       const server = yield* start()
@@ -573,16 +564,6 @@ describe("the options of the promise client", () => {
     const { client, header } = scripted([good])
     await client.check(["a"]).finally(() => vi.unstubAllGlobals())
     assert.deepStrictEqual(header("user-agent"), [null])
-  })
-
-  it("a call of the promise client rejects with the error that a callback throws", async () => {
-    const stop = () => {
-      throw new Error("stop")
-    }
-    const { client, requests } = scripted([refused(503)], { onRetry: stop })
-    const error = await client.check(["a"]).catch((error: unknown) => error)
-    assert.deepStrictEqual(error, new Error("stop"))
-    assert.lengthOf(requests, 1)
   })
 
   it("the promise client refuses an invalid API key or list before it sends anything", async () => {

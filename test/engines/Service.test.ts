@@ -1,4 +1,4 @@
-/** The program on a server that `npm run engines` has chosen: three replicas start, serve and stop. */
+/** The program on a server that `node scripts/engines.ts` has chosen: three replicas start, serve and stop. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -5,8 +5,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { exited, json, openAccount, run, serve } from "../support/Program.ts"
-import { newAccountWith } from "../../scripts/support/accounts.ts"
-import { sqliteFile } from "../support/Stores.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
@@ -16,8 +14,6 @@ const missing = SmallDisk.isMissing()
 if (missing !== undefined) {
   console.warn(`NOT DONE: no disk to fill (${missing}); Sqlite.test.ts fills SQLite's own limit.`)
 }
-
-const timeout = 120_000
 
 const check = (url: string, key: string) =>
   request(url, batch(key, JSON.stringify({ urls: ["example.com", "example.org"] })))
@@ -72,7 +68,6 @@ describe.skipIf(missing !== undefined)("a disk that is really full", () => {
         const requestId = String(again.headers["x-request-id"])
         assert.sameMembers(yield* charges(folder), [...acknowledged, requestId])
       }),
-    timeout,
   )
 })
 
@@ -115,33 +110,8 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
         yield* json(folder, "restore", copy)
         assert.strictEqual((yield* charges(folder)).length, 1)
       }),
-    timeout,
   )
 })
-
-describe.skipIf(missing !== undefined)(
-  "a disk with space for all heads but a part of the last",
-  () => {
-    it.scopedLive(
-      "credits verify --heads fails and leaves no file",
-      () =>
-        Effect.gen(function* () {
-          const folder = yield* temporaryFolder
-          // The line of an account with one entry has 104 characters.
-          yield* Effect.replicateEffect(newAccountWith(5), 40).pipe(
-            Effect.provide(sqliteFile(join(folder, "authority.db"))),
-          )
-          const disk = yield* SmallDisk.make(4, 0)
-          const file = join(disk.folder, "heads")
-          const { code, stderr } = yield* run(folder, ["credits", "verify", "--heads", file])
-          assert.strictEqual(code, 1)
-          assert.match(stderr, /^authority: .*heads cannot be written: the disk is full; .*\n$/)
-          assert.notInclude(readdirSync(disk.folder), "heads")
-        }),
-      timeout,
-    )
-  },
-)
 
 describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
@@ -174,6 +144,5 @@ describe.skipIf(missing !== undefined)("a disk that is really read-only", () => 
         assert.strictEqual((yield* check(running.url, key)).status, 200)
         assert.strictEqual((yield* charges(folder)).length, 1)
       }),
-    timeout,
   )
 })

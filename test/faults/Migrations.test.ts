@@ -37,8 +37,6 @@ const isMigratedOnce = Effect.gen(function* () {
   assert.deepStrictEqual((yield* (yield* CreditLedger).verify).problems, [])
 })
 
-const timeout = 60_000
-
 describe("three replicas that start at once", () => {
   it.scopedLive(
     "three replicas that start at once on an empty PostgreSQL database migrate it once, and all serve",
@@ -49,7 +47,6 @@ describe("three replicas that start at once", () => {
         for (const { exitCode } of replicas) assert.isUndefined(exitCode())
         yield* Effect.provide(isMigratedOnce, postgresDatabase(url))
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -90,6 +87,5 @@ describe("three replicas that start at once", () => {
         for (const { exitCode } of replicas) assert.isUndefined(exitCode())
         yield* Effect.provide(isMigratedOnce, postgresDatabase(url))
       }),
-    timeout,
   )
 })

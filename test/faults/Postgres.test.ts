@@ -84,31 +84,6 @@ describe("broken PostgreSQL connections", () => {
   )
 })
 
-describe("a PostgreSQL role that has reached its connection limit", () => {
-  it.scopedLive(
-    "when a PostgreSQL role has reached its connection limit, connecting fails with an error that says which limits to change",
-    () =>
-      Effect.gen(function* () {
-        const owner = yield* temporaryDatabase
-        const role = `role_${new URL(Redacted.value(owner)).pathname.slice(-12)}`
-        yield* Effect.provide(
-          Effect.flatMap(SqlClient.SqlClient, (sql) =>
-            sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'hush' CONNECTION LIMIT 0`),
-          ),
-          PostgresClient.layer(owner),
-        )
-        const url = Redacted.value(owner).replace("authority:authority@", `${role}:hush@`)
-        const { message } = yield* Effect.flip(
-          Layer.build(PostgresClient.layer(Redacted.make(url))),
-        )
-        assert.match(
-          message,
-          /^the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
-        )
-      }),
-  )
-})
-
 describe("a PostgreSQL server that is too old", () => {
   it.scopedLive("the doctor and the service warn of a PostgreSQL server older than 14", () =>
     Effect.gen(function* () {

@@ -1,5 +1,4 @@
 /** A service that answers but cannot write: it is not ready, says why, and recovers by itself. */
-import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -13,11 +12,8 @@ import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { folder, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
-
-const timeout = 120_000
 
 const Ready = Schema.parseJson(
   Schema.Struct({
@@ -67,76 +63,48 @@ const missing = SmallDisk.isMissing()
 if (missing !== undefined) console.warn(`NOT DONE: no disk to fill or to protect (${missing}).`)
 
 describe("a database that another program has locked", () => {
-  it.scopedLive(
-    "a service is not ready while another program locks its database",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* openAccount(cwd, 10)
-        const { url } = yield* serve(cwd)
-        assert.deepStrictEqual(yield* readiness(url), { status: 200, writes: "working" })
-        assert.deepInclude(yield* diagnosis(cwd), { code: 0, state: "ok" })
+  it.scopedLive("a service is not ready while another program locks its database", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      yield* openAccount(cwd, 10)
+      const { url } = yield* serve(cwd)
+      assert.deepStrictEqual(yield* readiness(url), { status: 200, writes: "working" })
+      assert.deepInclude(yield* diagnosis(cwd), { code: 0, state: "ok" })
 
-        const sql = Context.get(
-          yield* Layer.build(Sqlite.layer(join(cwd, "authority.db"))),
-          SqlClient.SqlClient,
-        )
-        yield* sql`BEGIN IMMEDIATE`
-        const writes = yield* becomesUnready(url)
-        assert.match(writes, /^no commit in the last 10 seconds/)
-        const { code, detail, state } = yield* diagnosis(cwd)
-        assert.deepStrictEqual([code, state], [1, "failure"])
-        assert.match(detail, /locked by another program; end that program, or try later/)
-        assert.match(
-          (yield* readiness(url)).writes,
-          /: the database is too slow, or locked by another program$/,
-        )
-        yield* sql`ROLLBACK`
-        yield* eventually("the service is ready again", isReady(url))
-      }),
-    timeout,
+      const sql = Context.get(
+        yield* Layer.build(Sqlite.layer(join(cwd, "authority.db"))),
+        SqlClient.SqlClient,
+      )
+      yield* sql`BEGIN IMMEDIATE`
+      const writes = yield* becomesUnready(url)
+      assert.match(writes, /^no commit in the last 10 seconds/)
+      const { code, detail, state } = yield* diagnosis(cwd)
+      assert.deepStrictEqual([code, state], [1, "failure"])
+      assert.match(detail, /locked by another program; end that program, or try later/)
+      assert.match(
+        (yield* readiness(url)).writes,
+        /: the database is too slow, or locked by another program$/,
+      )
+      yield* sql`ROLLBACK`
+      yield* eventually("the service is ready again", isReady(url))
+    }),
   )
 })
 
 describe.skipIf(missing !== undefined)("a disk that cannot be written", () => {
-  it.scopedLive(
-    "a service on a full disk is not ready until there is space",
-    () =>
-      Effect.gen(function* () {
-        const { fill, folder: cwd, free } = yield* SmallDisk.make(4096, 0)
-        yield* openAccount(cwd, 10)
-        const { url } = yield* serve(cwd)
-        yield* fill
-        assert.match(yield* becomesUnready(url), /: the disk is full$/)
-        const { code, detail } = yield* diagnosis(cwd)
-        assert.strictEqual(code, 1)
-        assert.match(detail, /the disk is full; free some space/)
-        yield* free
-        yield* eventually("the service is ready again", isReady(url))
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a service whose database file is read-only never becomes ready",
-    () =>
-      Effect.gen(function* () {
-        const { folder: cwd } = yield* SmallDisk.make(4096, 0)
-        const { key } = yield* openAccount(cwd, 10)
-        yield* SmallDisk.protect(join(cwd, "authority.db"))
-        assert.isTrue(existsSync(join(cwd, "authority.db")))
-        const { url } = yield* serve(cwd)
-        assert.deepStrictEqual(yield* readiness(url), {
-          status: 503,
-          writes: "no commit yet: the database cannot be written",
-        })
-        const failed = yield* request(url, batch(key, '{"urls":["example.com"]}'))
-        assert.strictEqual(failed.status, 500)
-        const { code, detail } = yield* diagnosis(cwd)
-        assert.strictEqual(code, 1)
-        assert.match(detail, /check the permissions of its file and folder/)
-      }),
-    timeout,
+  it.scopedLive("a service on a full disk is not ready until there is space", () =>
+    Effect.gen(function* () {
+      const { fill, folder: cwd, free } = yield* SmallDisk.make(4096, 0)
+      yield* openAccount(cwd, 10)
+      const { url } = yield* serve(cwd)
+      yield* fill
+      assert.match(yield* becomesUnready(url), /: the disk is full$/)
+      const { code, detail } = yield* diagnosis(cwd)
+      assert.strictEqual(code, 1)
+      assert.match(detail, /the disk is full; free some space/)
+      yield* free
+      yield* eventually("the service is ready again", isReady(url))
+    }),
   )
 })
 
@@ -176,7 +144,6 @@ describe("a PostgreSQL role without write permission", () => {
           /^no commit in the last 10 seconds: the database role/,
         )
       }),
-    timeout,
   )
 
   it.scopedLive("the doctor explains that a read-only PostgreSQL server takes no writes", () =>

@@ -13,8 +13,6 @@ import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 
-const timeout = 120_000
-
 /** The superuser of the tests can use all of them. */
 const connections = 12
 
@@ -22,7 +20,7 @@ let server: Postgres.Server
 beforeAll(async () => {
   const parameters = [`max_connections=${connections}`, "superuser_reserved_connections=0"]
   server = await Postgres.start({ durable: false, parameters })
-}, timeout)
+})
 afterAll(() => server.destroy())
 
 const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
@@ -82,7 +80,6 @@ describe("a PostgreSQL server with too few connections", () => {
         )
         assert.match(balance, /"charged":3000/)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -105,6 +102,5 @@ describe("a PostgreSQL server with too few connections", () => {
         )
         assert.strictEqual((yield* Fiber.join(waiting)).code, 0)
       }),
-    timeout,
   )
 })

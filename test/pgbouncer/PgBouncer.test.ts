@@ -21,8 +21,6 @@ import * as Proxy from "../../scripts/support/Proxy.ts"
 import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-const timeout = 120_000
-
 type Mode = Omit<PgBouncer.Options, "server">
 
 const transactionMode: Mode = { poolMode: "transaction", poolSize: 5 }
@@ -155,7 +153,6 @@ describe.each(modes)("PgBouncer in %s", (_, mode) => {
         assert.isAbove(line.commits(), 50)
         yield* isTidy
       }),
-    timeout,
   )
 })
 
@@ -176,25 +173,18 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
       survives(mode, ({ pgbouncer, postgres, requestsRunAgain }) =>
         Effect.all([restart(pgbouncer), requestsRunAgain, restart(postgres), requestsRunAgain]),
       ),
-    timeout,
   )
 
-  it.scopedLive(
-    "no request fails while PgBouncer is down for five seconds",
-    () =>
-      survives(transactionMode, ({ pgbouncer, requestsRunAgain }) =>
-        Effect.zipRight(restart(pgbouncer, 5000), requestsRunAgain),
-      ),
-    timeout,
+  it.scopedLive("no request fails while PgBouncer is down for five seconds", () =>
+    survives(transactionMode, ({ pgbouncer, requestsRunAgain }) =>
+      Effect.zipRight(restart(pgbouncer, 5000), requestsRunAgain),
+    ),
   )
 
-  it.scopedLive(
-    "no request fails while the PostgreSQL server is down for five seconds",
-    () =>
-      survives(transactionMode, ({ postgres, requestsRunAgain }) =>
-        Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
-      ),
-    timeout,
+  it.scopedLive("no request fails while the PostgreSQL server is down for five seconds", () =>
+    survives(transactionMode, ({ postgres, requestsRunAgain }) =>
+      Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
+    ),
   )
 })
 
@@ -219,7 +209,6 @@ describe("a request timeout that is shorter than the outage", () => {
         )
         yield* isTidy
       }),
-    timeout,
   )
 })
 
@@ -252,9 +241,8 @@ describe("slow reads behind PgBouncer", () => {
         )
         const longest = Math.max(...others.map(([duration]) => Duration.toMillis(duration)))
         assert.isAbove(longest, 5_000)
-        assert.isBelow(longest, 12_000)
+        assert.isBelow(longest, 20_000)
       }),
-    timeout,
   )
 })
 

@@ -10,8 +10,6 @@ import { exited, folder, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { listen, request } from "../../scripts/support/RawHttp.ts"
 
-const timeout = 60_000
-
 const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/monitoring.md"), "utf8")
 
 const get = (url: string, path: string) => request(url, { path })
@@ -45,7 +43,6 @@ describe("a running service", () => {
         assert.isDefined(families.get("process_resident_memory_bytes"))
         assert.notInclude(text, key)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -77,7 +74,6 @@ describe("a running service", () => {
         assert.isFalse(collector.received("", key), "the export contains no key")
         assert.isFalse(collector.received("", "of-a-proxy"), "nor a proxy's secrets")
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -172,7 +168,6 @@ describe("a running service", () => {
           assert.notInclude(running.stdout() + running.stderr() + text, secret)
         }
       }),
-    timeout,
   )
 })
 

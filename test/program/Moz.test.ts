@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
-import { batch, creditsPath } from "../support/TestServer.ts"
+import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 
 it.scopedLive(
@@ -37,27 +37,6 @@ it.scopedLive(
       const balance = yield* books(cwd)
       assert.deepStrictEqual([balance.charged, balance.held], [40, 0])
       assert.strictEqual(moz.calls.length, 1)
-    }),
-  60_000,
-)
-
-it.scopedLive(
-  "a cached figure costs no further Moz call, but each request for it is charged",
-  () =>
-    Effect.gen(function* () {
-      const cwd = yield* folder
-      const moz = yield* FakeMoz.make
-      const { key } = yield* openAccount(cwd, 100)
-      const { url } = yield* serve(cwd, FakeMoz.settings(moz.url))
-      const check = request(url, batch(key, JSON.stringify({ urls: ["example.com"] })))
-      const credits = request(url, { path: creditsPath, headers: { "x-api-key": key } })
-      const first = yield* check
-      assert.strictEqual(first.status, 200)
-      for (let i = 1; i <= 40; i++) {
-        assert.strictEqual((yield* check).text, first.text)
-        assert.strictEqual(JSON.parse((yield* credits).text).data.availableCredits, 99 - i)
-      }
-      assert.lengthOf(moz.calls, 1)
     }),
   60_000,
 )

@@ -10,8 +10,6 @@ import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-const timeout = 60_000
-
 /** The keys of an account, oldest first. */
 const keysOf = (cwd: string, account = "acme") =>
   Effect.gen(function* () {
@@ -40,7 +38,6 @@ describe("a CLI verb whose output cannot be written", () => {
             /^authority: stdout cannot be written: the disk is full; [^\n]*\n$/,
           )
         }),
-      timeout,
     )
   }
 
@@ -59,18 +56,14 @@ describe("a CLI verb whose output cannot be written", () => {
           assert.match(stderr, new RegExp(`^authority: [^\\n]+, although ${done}\n$`))
         }
       }),
-    timeout,
   )
 
-  it.scopedLive(
-    "a CLI verb fails when its output pipe is closed",
-    () =>
-      Effect.gen(function* () {
-        const closed = yield* shell(yield* folder, "authority", ["openapi"], "| true")
-        assert.strictEqual(closed.code, 1)
-        assert.match(closed.stderr, /^authority: [^\n]+\n$/)
-      }),
-    timeout,
+  it.scopedLive("a CLI verb fails when its output pipe is closed", () =>
+    Effect.gen(function* () {
+      const closed = yield* shell(yield* folder, "authority", ["openapi"], "| true")
+      assert.strictEqual(closed.code, 1)
+      assert.match(closed.stderr, /^authority: [^\n]+\n$/)
+    }),
   )
 
   it.scopedLive(
@@ -83,7 +76,6 @@ describe("a CLI verb whose output cannot be written", () => {
         assert.strictEqual(code, 1)
         assert.match(stderr, /^authority: stdout cannot be written: EFBIG[^\n]*\n$/)
       }),
-    timeout,
   )
 
   for (const [name, after] of [
@@ -110,7 +102,6 @@ describe("a CLI verb whose output cannot be written", () => {
             )
           }
         }),
-      timeout,
     )
   }
 })
@@ -142,7 +133,6 @@ describe("the service when its log or its output cannot be written", () => {
           assert.strictEqual(yield* exited(running), 0)
           assert.strictEqual((yield* books(cwd)).charged, 5)
         }),
-      timeout,
     )
   }
 
@@ -158,7 +148,6 @@ describe("the service when its log or its output cannot be written", () => {
           running.signal("SIGTERM")
           assert.strictEqual(yield* exited(running), 0)
         }),
-      timeout,
     )
   }
 
@@ -174,6 +163,5 @@ describe("the service when its log or its output cannot be written", () => {
         )
         assert.strictEqual((yield* request(running.url, { path: "/health/live" })).status, 200)
       }),
-    timeout,
   )
 })

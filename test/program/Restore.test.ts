@@ -40,8 +40,6 @@ import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
-const timeout = 120_000
-
 const charge = (url: string, key: string, host: string) =>
   Effect.map(request(url, batch(key, JSON.stringify({ urls: [host] }))), ({ status }) =>
     assert.strictEqual(status, 200),
@@ -110,68 +108,61 @@ describe("authority restore", () => {
         const { url } = yield* serve(cwd)
         yield* charge(url, key, "c.example.com")
       }),
-    timeout,
   )
 
-  it.scopedLive(
-    "restore refuses a database that is open, and the service using it continues",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        yield* document(cwd, "backup", "copy.db")
-        const service = yield* serve(cwd)
-        const { url } = service
-        const refused = Effect.gen(function* () {
-          const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"])
-          assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: \/.+\/authority\.db is in use; stop the service.+\n$/)
-        })
-        // Before its first request.
-        yield* refused
-        yield* charge(url, key, "a.example.com")
-        yield* refused
-        yield* Effect.raceFirst(refused, Effect.forever(charge(url, key, "busy.example.com")))
-        yield* charge(url, key, "b.example.com")
-        assert.deepStrictEqual((yield* verify(cwd)).problems, [])
+  it.scopedLive("restore refuses a database that is open, and the service using it continues", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const { key } = yield* openAccount(cwd, 1000)
+      yield* document(cwd, "backup", "copy.db")
+      const service = yield* serve(cwd)
+      const { url } = service
+      const refused = Effect.gen(function* () {
+        const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"])
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        assert.match(stderr, /^authority: \/.+\/authority\.db is in use; stop the service.+\n$/)
+      })
+      // Before its first request.
+      yield* refused
+      yield* charge(url, key, "a.example.com")
+      yield* refused
+      yield* Effect.raceFirst(refused, Effect.forever(charge(url, key, "busy.example.com")))
+      yield* charge(url, key, "b.example.com")
+      assert.deepStrictEqual((yield* verify(cwd)).problems, [])
 
-        service.signal("SIGTERM")
-        yield* exited(service)
-        const reader = new DatabaseSync(join(cwd, "authority.db"), { readOnly: true })
-        reader.prepare("SELECT count(*) FROM entries").get()
-        yield* refused
-        reader.close()
-        assert.sameMembers(
-          readdirSync(cwd).filter((name) => !/-(wal|shm)$/.test(name)),
-          ["authority.db", "copy.db"],
-        )
-      }),
-    timeout,
+      service.signal("SIGTERM")
+      yield* exited(service)
+      const reader = new DatabaseSync(join(cwd, "authority.db"), { readOnly: true })
+      reader.prepare("SELECT count(*) FROM entries").get()
+      yield* refused
+      reader.close()
+      assert.sameMembers(
+        readdirSync(cwd).filter((name) => !/-(wal|shm)$/.test(name)),
+        ["authority.db", "copy.db"],
+      )
+    }),
   )
 
-  it.scopedLive(
-    "restore creates a missing database from a backup, and prints a report",
-    () =>
-      Effect.gen(function* () {
-        const { atBackup, cwd } = yield* killed
-        const database = join(cwd, "new.db")
-        // A killed restore has left its copy.
-        const left = `${database}.restoring-aB3xYz`
-        mkdirSync(left)
-        // A WAL is left over from a deleted database.
-        copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
-        const { code, stderr, stdout } = yield* verb(cwd, ["restore", "copy.db"], on("new.db"))
-        const named = `authority: ${left} is the copy of a restore that has not ended; delete it, unless that restore still runs\n`
-        assert.deepStrictEqual([code, stderr], [0, named])
-        assert.include(
-          stdout,
-          `Restored ${database} from ${join(cwd, "copy.db")}; 1 account and 2 entries were verified.`,
-        )
-        assert.strictEqual(statSync(database).mode & 0o777, 0o600)
-        assert.isFalse(existsSync(`${database}-wal`))
-        assert.deepStrictEqual(yield* statement(cwd, "new.db"), atBackup)
-      }),
-    timeout,
+  it.scopedLive("restore creates a missing database from a backup, and prints a report", () =>
+    Effect.gen(function* () {
+      const { atBackup, cwd } = yield* killed
+      const database = join(cwd, "new.db")
+      // A killed restore has left its copy.
+      const left = `${database}.restoring-aB3xYz`
+      mkdirSync(left)
+      // A WAL is left over from a deleted database.
+      copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
+      const { code, stderr, stdout } = yield* verb(cwd, ["restore", "copy.db"], on("new.db"))
+      const named = `authority: ${left} is the copy of a restore that has not ended; delete it, unless that restore still runs\n`
+      assert.deepStrictEqual([code, stderr], [0, named])
+      assert.include(
+        stdout,
+        `Restored ${database} from ${join(cwd, "copy.db")}; 1 account and 2 entries were verified.`,
+      )
+      assert.strictEqual(statSync(database).mode & 0o777, 0o600)
+      assert.isFalse(existsSync(`${database}-wal`))
+      assert.deepStrictEqual(yield* statement(cwd, "new.db"), atBackup)
+    }),
   )
 
   it.scopedLive.skipIf(process.getuid?.() !== 0)(
@@ -188,23 +179,19 @@ describe("authority restore", () => {
         const { gid, uid } = statSync(join(cwd, "state/new.db"))
         assert.deepStrictEqual([uid, gid], [61_184, 61_185])
       }),
-    timeout,
   )
 
-  it.scopedLive(
-    "restore reads a backup file together with its WAL, and changes neither",
-    () =>
-      Effect.gen(function* () {
-        const { atEnd, cwd } = yield* killed
-        const before = contentOf(cwd)
-        const { code } = yield* verb(cwd, ["restore", "authority.db"], on("new.db"))
-        assert.strictEqual(code, 0)
-        assert.deepStrictEqual(yield* statement(cwd, "new.db"), atEnd)
-        const after = contentOf(cwd)
-        assert.isTrue(after.delete("new.db"))
-        assert.deepStrictEqual(after, before)
-      }),
-    timeout,
+  it.scopedLive("restore reads a backup file together with its WAL, and changes neither", () =>
+    Effect.gen(function* () {
+      const { atEnd, cwd } = yield* killed
+      const before = contentOf(cwd)
+      const { code } = yield* verb(cwd, ["restore", "authority.db"], on("new.db"))
+      assert.strictEqual(code, 0)
+      assert.deepStrictEqual(yield* statement(cwd, "new.db"), atEnd)
+      const after = contentOf(cwd)
+      assert.isTrue(after.delete("new.db"))
+      assert.deepStrictEqual(after, before)
+    }),
   )
 
   it.scopedLive(
@@ -228,7 +215,6 @@ describe("authority restore", () => {
           assert.strictEqual(kept, before.get(`authority.db${part}`))
         }
       }),
-    timeout,
   )
 })
 
@@ -260,7 +246,6 @@ describe("a program that waits for the lock of a restore", () => {
         assert.match(waiting.stderr(), /authority\.db was replaced while it was opened; try again/)
         assert.strictEqual((yield* verb(cwd, ["account", "list"])).code, 0)
       }),
-    timeout,
   )
 })
 
@@ -320,7 +305,6 @@ describe("restore refuses a file and changes nothing", () => {
         }
         assert.deepStrictEqual(yield* statement(cwd), atEnd)
       }),
-    timeout,
   )
 })
 

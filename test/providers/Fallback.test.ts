@@ -1,9 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Arr from "effect/Array"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import {
   allAsked,
   type LookupContext,
@@ -11,7 +8,6 @@ import {
   nothingKnown,
 } from "../../src/providers/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
-import * as Sandbox from "../../src/providers/Sandbox.ts"
 import type { Target } from "../../src/Target.ts"
 import { context, tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -63,30 +59,6 @@ describe("Fallback", () => {
           ],
         )
         assert.strictEqual(provider.name, "first,second,third")
-      }),
-  )
-
-  it.scoped(
-    "in a chain of providers, the provider after the sandbox is asked for the targets for which the sandbox simulates a failure",
-    () =>
-      Effect.gen(function* () {
-        const { first } = setUp()
-        const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
-        const provider = Fallback.make([sandbox, providerOf(first)])
-        const failing = targets("provider-error.example.com")
-        assert.isTrue(Option.isNone(yield* provider.known(failing)))
-        assert.deepStrictEqual(tags(yield* provider.lookup(failing, context())), ["ok"])
-        assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
-      }),
-  )
-
-  it.effect(
-    "only the first provider of a chain is asked when it has the figures of all targets",
-    () =>
-      Effect.gen(function* () {
-        const { provider, second } = setUp()
-        yield* provider.lookup(targets("example.com"), context())
-        assert.deepStrictEqual(second.calls, [])
       }),
   )
 

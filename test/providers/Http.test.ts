@@ -151,14 +151,6 @@ it.scoped("a byte order mark before the answer of the http provider is ignored",
   }),
 )
 
-it.scoped("of two results for one target, the http provider uses the first result", () =>
-  Effect.gen(function* () {
-    const vendor = yield* make
-    vendor.script(results(([first]) => [first, { url: a, error: "a second one" }]))
-    assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
-  }),
-)
-
 for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
   it.scoped(`a spam score of ${change.spamScore} from the http provider is left out`, () =>
     Effect.gen(function* () {

@@ -1,6 +1,5 @@
 import { inspect as nodeInspect } from "node:util"
 import { assert, describe, it, vi } from "@effect/vitest"
-import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -19,7 +18,7 @@ import * as Moz from "../../src/providers/Moz.ts"
 import { Vendor } from "../../src/providers/Vendor.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { answer, ask, context, status } from "../support/askVendor.ts"
+import { ask, context, status } from "../support/askVendor.ts"
 import { tags, targets } from "../support/lookup.ts"
 
 const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
@@ -69,15 +68,6 @@ describe("requests to Moz", () => {
         })
         assert.notProperty(moz.calls[0]?.headers, "traceparent")
       }),
-  )
-
-  it.scoped("a Moz target without a result costs no row", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
-      const { cost, rows } = yield* answer(moz, "example.com/a", "example.com/b", "example.com/c")
-      assert.deepStrictEqual({ cost, rows }, { cost: undefined, rows: 2 })
-    }),
   )
 
   it.scoped("figures of Moz name its index, which is asked for once an hour", () =>
@@ -152,15 +142,6 @@ describe("requests to Moz", () => {
 describe("answers from Moz", () => {
   const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
 
-  it.scoped("Moz results in any order are matched to their targets", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
-      moz.script(FakeMoz.results(Arr.rotate(1)))
-      assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
-    }),
-  )
-
   it.scoped("a URL that Moz echoes in another spelling is matched to its target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
@@ -212,15 +193,6 @@ describe("answers from Moz", () => {
       }),
   )
 
-  it.scoped("invalid Moz figures fail only their target", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      const bad = { domain_authority: 100.5 }
-      moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
-      assert.deepStrictEqual(tags(yield* ask(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
-    }),
-  )
-
   const figure = FastCheck.oneof(
     FastCheck.double({ min: -1, max: 101 }),
     FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, Infinity, {}),
@@ -251,15 +223,6 @@ describe("answers from Moz", () => {
       }
       assert.deepStrictEqual(outcome, Outcome.Checked({ metrics }))
     },
-  )
-
-  it.scoped("a Moz answer that arrives in many small pieces is read", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script(FakeVendor.drip, FakeVendor.delay(1))
-      assert.deepStrictEqual(yield* ask(moz, "example.com/a"), [checked("example.com/a")])
-      assert.deepStrictEqual(yield* ask(moz, "example.com/b"), [checked("example.com/b")])
-    }),
   )
 })
 
@@ -348,15 +311,6 @@ describe("a failed Moz call", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* asked(refusal, FakeMoz.exhausted), ["Exhausted", 2])
       assert.deepStrictEqual(yield* asked(refusal), ["Exhausted", 1])
-    }),
-  )
-
-  it.scoped("a refused connection to Moz is reported as Unreachable", () =>
-    Effect.gen(function* () {
-      const { url } = yield* Effect.scoped(FakeMoz.make)
-      const layer = Moz.layer({ url, token: Redacted.make("x") })
-      const error = yield* Effect.flip(ask({ layer }, "example.com"))
-      assert.containSubset(error, { reason: "Unreachable", detail: "ECONNREFUSED" })
     }),
   )
 

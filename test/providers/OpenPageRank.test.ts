@@ -106,16 +106,6 @@ it.scoped("Open PageRank bills a row for each domain, also for one that it does 
   }),
 )
 
-it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding error", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    opr.script(FakeOpenPageRank.item("example.com", { open_page_rank: 5.77 }))
-    const metrics = { domainAuthority: 57.7, pageAuthority: 57.7 }
-    const { index } = FakeOpenPageRank
-    assert.deepStrictEqual(yield* ask(opr, "example.com"), [checkedFrom(metrics, { index })])
-  }),
-)
-
 for (const [reason, fault] of [
   ...FakeVendor.failures,
   ["Exhausted", FakeVendor.answer(429, "")],

@@ -9,8 +9,6 @@ import { consumer } from "../support/Package.ts"
 import { folder, json, openAccount, serve } from "../support/Program.ts"
 import { listen } from "../../scripts/support/RawHttp.ts"
 
-const timeout = 120_000
-
 const files: Readonly<Record<string, string>> = {
   "/": `<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>`,
   "/page.js": `import * as client from "/client.js"\nglobalThis.client = client`,
@@ -84,7 +82,6 @@ describe.skipIf(isMissing)("the client in a browser", () => {
         const { charged } = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.strictEqual(charged, 70)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -96,6 +93,5 @@ describe.skipIf(isMissing)("the client in a browser", () => {
           "service.availableCredits().catch((error) => error instanceof client.ConnectionFailed)"
         assert.strictEqual(yield* evaluate(refused), true)
       }),
-    timeout,
   )
 })

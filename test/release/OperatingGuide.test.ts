@@ -12,7 +12,6 @@ import { node20 } from "../../scripts/support/findNode20.ts"
 import { exited, folder, openAccount, run, serve, shell } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
 
-const timeout = 120_000
 const root = join(import.meta.dirname, "../..")
 const blocks = blocksOf("operating.md")
 
@@ -40,7 +39,6 @@ describe("the guide to operating", () => {
         })
         assert.deepStrictEqual([status, JSON.parse(text).data], [200, { availableCredits: 1000 }])
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -55,7 +53,6 @@ describe("the guide to operating", () => {
         const answer = yield* type(cwd, `AUTHORITY_API_KEY=${key}\n${line}`)
         assert.strictEqual(JSON.parse(answer).quota.creditsUsed, 1)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -66,7 +63,6 @@ describe("the guide to operating", () => {
         const [lines = ""] = blocks("Accounts, keys and credits", "sh")
         assert.match(yield* type(cwd, lines), /invoice 17/)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -85,7 +81,6 @@ describe("the guide to operating", () => {
         assert.match(yield* type(cwd, restore), /1 account and 1 entry were verified/)
         assert.isDefined(readdirSync(cwd).find((name) => name.includes(".replaced-")))
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -99,7 +94,6 @@ describe("the guide to operating", () => {
         yield* type(cwd, "authority credits grant --account acme --amount 5")
         assert.match(yield* type(cwd, second), /continues heads-1/)
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -119,7 +113,6 @@ describe("the guide to operating", () => {
         const anySchema = (text: string) => text.replaceAll(/schema \d+/g, "schema N")
         assert.deepStrictEqual([code, anySchema(stderr)], [1, anySchema(line)])
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -131,7 +124,6 @@ describe("the guide to operating", () => {
         const values = yield* type(cwd, `${settings}\necho $AUTHORITY_MOZ_TOKEN`)
         assert.include(settings, `'${values.trim()}'`)
       }),
-    timeout,
   )
 
   it("the repository has each file that the operating guide's commands install, and the systemd unit starts the installed program", () => {
@@ -162,24 +154,21 @@ describe("the guide to operating", () => {
     )
   })
 
-  it.scopedLive(
-    "npm run authority runs a CLI verb on a machine with Node 20",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* openAccount(cwd, 100)
-        const [, line = ""] = /`(npm run -s authority -- account list)`/.exec(guide) ?? []
-        const list = execFileSync("sh", ["-c", line], {
-          cwd: root,
-          encoding: "utf8",
-          env: {
-            PATH: [dirname(node20()), process.env["PATH"]].join(delimiter),
-            AUTHORITY_DATABASE_URL: `sqlite:${join(cwd, "authority.db")}`,
-          },
-        })
-        assert.match(list, /^acme +100 /m)
-      }),
-    timeout,
+  it.scopedLive("npm run authority runs a CLI verb on a machine with Node 20", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      yield* openAccount(cwd, 100)
+      const [, line = ""] = /`(npm run -s authority -- account list)`/.exec(guide) ?? []
+      const list = execFileSync("sh", ["-c", line], {
+        cwd: root,
+        encoding: "utf8",
+        env: {
+          PATH: [dirname(node20()), process.env["PATH"]].join(delimiter),
+          AUTHORITY_DATABASE_URL: `sqlite:${join(cwd, "authority.db")}`,
+        },
+      })
+      assert.match(list, /^acme +100 /m)
+    }),
   )
 })
 

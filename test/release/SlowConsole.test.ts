@@ -12,77 +12,12 @@ import {
   paste,
   start,
   heading,
-  tally,
   gate,
   gone,
 } from "../support/ConsolePage.ts"
-import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
+import { folder, openAccount, serve } from "../support/Program.ts"
 
 describe.skipIf(isMissing)("the console", () => {
-  it.scopedLive(
-    "the console keeps its results when the service is killed, and continues the run without a double charge once the service is back",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const first = yield* serve(cwd)
-        const { act, examine, page } = yield* visit(first.url, "/console")
-        // A fake clock skips the waits between the retries.
-        yield* act((page) => page.clock.install())
-        yield* act((page) => useKey(page, key))
-        yield* act((page) => paste(page, sites(120)))
-        const { open: goOn } = yield* act((page) => gate(page, 1))
-        yield* act(start)
-        yield* act((page) => page.locator(".left").getByText("70").waitFor())
-        first.signal("SIGKILL")
-        yield* exited(first)
-        goOn()
-        yield* act((page) => page.getByText("Retrying").waitFor())
-        yield* examine("server lost")
-        const notice = page.getByText("The service does not answer.", { exact: true })
-        while (!(yield* Effect.promise(() => notice.isVisible()))) {
-          yield* act((page) => page.clock.runFor(1000))
-        }
-        assert.deepStrictEqual(yield* act(tally), ["50", "0", "70", "50"])
-        yield* act((page) => page.getByText("70 addresses are left").waitFor())
-
-        yield* serve(cwd, { AUTHORITY_PORT: new URL(first.url).port })
-        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
-        yield* act((page) => heading(page, "Done: 120 addresses"))
-        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
-        assert.deepInclude(books, { available: 880, held: 0, charged: 120 })
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "console runs that stopped offline continue one after the other when the device is online again",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
-        const { act } = yield* visit(url, "/console")
-        yield* act((page) => useKey(page, key))
-        yield* act((page) => page.getByText("credits available").waitFor())
-        yield* act((page) => page.context().setOffline(true))
-        yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
-        yield* act(start)
-        yield* act((page) => heading(page, "Stopped: 60 of 60 addresses left to check"))
-        yield* act((page) => page.getByLabel("Domains or pages").fill("a.com"))
-        yield* act(start)
-        yield* act((page) => heading(page, "Stopped: 1 of 1 address left to check"))
-        const { open } = yield* act((page) => gate(page, 0))
-        yield* act((page) => page.context().setOffline(false))
-        yield* act((page) => heading(page, "Checking 1 address"))
-        yield* act((page) => page.getByRole("button", { name: /60 left/ }).click())
-        yield* act((page) => heading(page, "Stopped: 60 of 60 addresses left to check"))
-        open()
-        yield* act((page) => heading(page, "Done: 60 addresses"))
-      }),
-    timeout,
-  )
-
   it.scopedLive(
     "the console checks 10,000 URLs but renders at most 130 table rows at a time, and can read a list of 100,000 URLs",
     () =>

@@ -65,27 +65,6 @@ describe("a compiled type guard", () => {
     },
   )
 
-  it("a compiled type guard runs every filter of a schema: item counts, custom filters and several length limits at once", () => {
-    const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
-    assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
-    const isWord = TypeGuard.make(
-      Schema.String.pipe(
-        Schema.maxLength(9),
-        Schema.filter((word) => !word.includes(" "), { jsonSchema: { minLength: 1 } }),
-        Schema.minLength(3),
-        Schema.minLength(2),
-      ),
-    )
-    assert.deepStrictEqual(["", "ab", "abc", "a c", "abcdefghi", "abcdefghij"].map(isWord), [
-      false,
-      false,
-      true,
-      false,
-      true,
-      false,
-    ])
-  })
-
   it("a compiled type guard accepts null where the schema allows null", () => {
     const isText = TypeGuard.make(Schema.NullOr(Schema.String))
     assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])

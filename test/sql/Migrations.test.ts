@@ -115,9 +115,7 @@ const engines = {
   },
 }
 
-const timeout = 120_000
-
-/** `npm run engines` does not repeat these tests of the migrations themselves. */
+/** `node scripts/engines.ts` does not repeat these tests of the migrations themselves. */
 const isEngines = process.env["POSTGRES_URL"] !== undefined
 
 describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
@@ -143,7 +141,6 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
         assert.isAtLeast(seen.size, 30)
         assert.deepStrictEqual(yield* content(sql), yield* reference)
       }),
-    timeout,
   )
 
   it.scopedLive("only one process at a time has the lock, until it releases the lock", () =>
@@ -206,6 +203,5 @@ describe.runIf(hasPostgres)("an engine that commits each change of the schema by
         yield* migrateWith(reference)
         assert.deepStrictEqual(yield* content(sql), yield* content(reference))
       }),
-    timeout,
   )
 })

@@ -16,8 +16,6 @@ import { temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
-const timeout = 120_000
-
 const client = (url: string) => PostgresClient.layer(Redacted.make(url))
 
 /** Runs statements as the superuser of the database. */
@@ -72,7 +70,6 @@ describe("a PostgreSQL role", () => {
         yield* Effect.scoped(Layer.build(migrate(url)))
         assert.match(yield* writeTo(url), denied("table write_check"))
       }),
-    timeout,
   )
 
   it.scopedLive(
@@ -91,23 +88,6 @@ describe("a PostgreSQL role", () => {
           /^the database has schema \d+, but this program needs schema \d+, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority migrate' \(permission denied for schema public\)$/,
         )
       }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a write by a read-only PostgreSQL role fails with an error that says to connect to the primary server",
-    () =>
-      Effect.gen(function* () {
-        const { owner, role, url } = yield* withRole
-        yield* Effect.scoped(Layer.build(migrate(owner)))
-        yield* asOwner(
-          owner,
-          mayUseTables(role),
-          `ALTER ROLE ${role} SET default_transaction_read_only = on`,
-        )
-        assert.match(yield* writeTo(url), /^the database is read-only; connect to its primary/)
-      }),
-    timeout,
   )
 })
 
@@ -137,7 +117,7 @@ beforeAll(async () => {
       "SELECT pg_reload_conf()",
     ),
   )
-}, timeout)
+})
 
 afterAll(() => stop())
 
@@ -155,24 +135,20 @@ describe("a PostgreSQL connection", () => {
             )
           }
         }),
-      timeout,
     )
   }
 
-  it.scopedLive(
-    "a missing PostgreSQL password is read from the password file",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* temporaryFolder
-        const url = withUser(`${server.url}/postgres`, "scram")
-        const { host } = new URL(url)
-        const file = join(cwd, "passwords")
-        writeFileSync(file, `${host}:other:scram:wrong\n${host}:*:scram:hush\n`, { mode: 0o600 })
-        const settings = { AUTHORITY_DATABASE_URL: url, PGPASSFILE: file }
-        const { stderr } = yield* verb(cwd, ["account", "list"], settings)
-        assert.match(stderr, /^authority: there is no database at [^\n]+\n$/)
-      }),
-    timeout,
+  it.scopedLive("a missing PostgreSQL password is read from the password file", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const url = withUser(`${server.url}/postgres`, "scram")
+      const { host } = new URL(url)
+      const file = join(cwd, "passwords")
+      writeFileSync(file, `${host}:other:scram:wrong\n${host}:*:scram:hush\n`, { mode: 0o600 })
+      const settings = { AUTHORITY_DATABASE_URL: url, PGPASSFILE: file }
+      const { stderr } = yield* verb(cwd, ["account", "list"], settings)
+      assert.match(stderr, /^authority: there is no database at [^\n]+\n$/)
+    }),
   )
 
   it.effect(
@@ -196,6 +172,5 @@ describe("a PostgreSQL connection", () => {
           /^the database cannot be reached; check .*\(connect ENOENT \/nowhere/,
         )
       }),
-    timeout,
   )
 })

