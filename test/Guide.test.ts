@@ -83,7 +83,7 @@ describe("the page about monitoring", () => {
   const under = (heading: string) =>
     text.split(/^#+ /m).find((section) => section.startsWith(`${heading}\n`)) ?? ""
   const firstCells = (heading: string) =>
-    [...under(heading).matchAll(/^\| `(.+?)` +\|/gm)].map(([, cell = ""]) => cell)
+    [...under(heading).matchAll(/^- `(.+?)`[:,]/gm)].map(([, cell = ""]) => cell)
 
   it.each([
     ["Warnings", "logWarning"],
