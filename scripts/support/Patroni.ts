@@ -1,7 +1,7 @@
 /**
  * A PostgreSQL cluster with Patroni on this machine: three nodes, etcd, and HAProxy in front, each on
  * free ports. Its programs are those of Debian's packages patroni, etcd-server, haproxy and
- * postgresql-15. The configuration is the one of the guide's page about PostgreSQL.
+ * postgresql-15. The guide's page about PostgreSQL shows what matters of the configuration.
  */
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
