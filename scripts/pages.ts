@@ -8,6 +8,7 @@ import { readFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import * as Schema from "effect/Schema"
 import { build, type BuildOptions } from "esbuild"
+import manifest from "../package.json" with { type: "json" }
 import { type BuiltPage, fileOf } from "../src/http/BuiltPage.ts"
 import { PagePath } from "../src/http/PagePath.ts"
 import { toHtml } from "./markdown.ts"
@@ -28,14 +29,16 @@ export const writePages = () =>
 
 /** Builds all pages. */
 export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => {
-  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, guide] = await Promise.all([
-    bundled("src/pages/main.tsx", { format: "esm", minify: true }),
-    bundled("src/pages/console.css", { minify: true }),
-    readScalar(),
-    bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
-    bundled("src/pages/apiReference.css", { minify: true }),
-    Promise.all(guidePaths.map(readGuide)),
-  ])
+  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, render, guide] =
+    await Promise.all([
+      bundled("src/pages/main.tsx", { format: "esm", minify: true }),
+      bundled("src/pages/console.css", { minify: true }),
+      readScalar(),
+      bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
+      bundled("src/pages/apiReference.css", { minify: true }),
+      renderers(),
+      Promise.all(guidePaths.map(readGuide)),
+    ])
   return new Map<PagePath, BuiltPage>([
     [
       "/console",
@@ -53,39 +56,27 @@ export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => 
         style: apiStyle,
         scripts: [scalar, apiScript],
         isScalar: true,
-        body: apiReference(chaptersOf(guide, "docs/guide/")),
+        body: render.renderApi({ version: manifest.version }),
       }),
     ],
-    ...(await guidePages(guide)),
+    ...(await guidePages(guide, render)),
   ])
 }
 
-const guidePages = async (guide: ReadonlyArray<GuidePage>) => {
-  const [render, script, style] = await Promise.all([
-    guideRenderer(),
-    bundled("src/pages/searchGuide.ts", { format: "esm", minify: true }),
+const guidePages = async (guide: ReadonlyArray<GuidePage>, { renderGuide }: Renderers) => {
+  const [script, style] = await Promise.all([
+    bundled("src/pages/guidePage.ts", { format: "esm", minify: true }),
     bundled("src/pages/guide.css", { minify: true }),
   ])
-  const chapters = chaptersOf(guide, "")
+  const chapters = chaptersOf(guide)
   return guide.map(({ headings, html, path, title }) => {
-    const body = render({ title, html, headings, chapters })
+    const body = renderGuide({ title, html, headings, chapters })
     return [
       path,
       page({ title: `Authority metrics: ${title}`, style, scripts: [script], body }),
     ] as const
   })
 }
-
-/** The page of the API reference, which Scalar fills: https://github.com/scalar/scalar */
-const apiReference = (chapters: ReadonlyArray<Chapter>) =>
-  [
-    '<nav aria-label="Site"><a href="console">Console</a>',
-    ...chapters.flatMap(({ pages, title }) => [
-      `<span>${title}</span>`,
-      ...pages.map(({ href, title }) => `<a href="${href}">${title}</a>`),
-    ]),
-    '</nav><div id="api"></div>',
-  ].join("")
 
 /** Returns Scalar's script, which @effect/platform contains but does not export. */
 const readScalar = async () => {
@@ -117,12 +108,12 @@ const readers = [
   { title: "For engineers", names: ["design", "contributing", "ledger", "speed", "simulation"] },
 ]
 
-/** Returns the chapters of the guide, with links from the folder. Throws if a page has no chapter. */
-const chaptersOf = (guide: ReadonlyArray<GuidePage>, folder: string): ReadonlyArray<Chapter> => {
+/** Returns the chapters of the guide. Throws if a page has no chapter. */
+const chaptersOf = (guide: ReadonlyArray<GuidePage>): ReadonlyArray<Chapter> => {
   const titles = new Map(guide.map(({ name, title }) => [name, title]))
   const chapters = readers.map(({ names, title }) => ({
     title,
-    pages: names.map((name) => ({ href: folder + name, title: titles.get(name) ?? name })),
+    pages: names.map((name) => ({ href: name, title: titles.get(name) ?? name })),
   }))
   const homeless = guideNames.find((name) => readers.every(({ names }) => !names.includes(name)))
   if (homeless !== undefined) throw new Error(`the page ${homeless} of the guide has no chapter`)
@@ -162,6 +153,7 @@ const bundled = async (
     entryPoints: [entry],
     bundle: true,
     write: false,
+    loader: { ".woff2": "dataurl" },
     target: ["chrome125", "firefox128", "safari18"],
     logLevel: "warning",
     ...options,
@@ -169,11 +161,15 @@ const bundled = async (
   return outputFiles.map(({ text }) => text.trim()).join("")
 }
 
-/** Bundles the module that renders the guide, which has JSX, and returns its function `render`. */
-const guideRenderer = async (): Promise<(props: object) => string> => {
+interface Renderers {
+  readonly renderGuide: (props: object) => string
+  readonly renderApi: (props: { readonly version: string }) => string
+}
+
+/** Bundles the module that renders pages at build time, which has JSX, and returns its functions. */
+const renderers = async (): Promise<Renderers> => {
   const code = await bundled("src/pages/Guide.tsx", { format: "esm" })
-  const { render } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
-  return (props) => String(render(props))
+  return import(`data:text/javascript,${encodeURIComponent(code)}`)
 }
 
 const page = ({
@@ -201,6 +197,7 @@ const page = ({
     "default-src 'none'",
     `style-src ${isScalar ? "'unsafe-inline'" : hashOf(style)}`,
     "img-src data:",
+    "font-src data:",
     ...(scripts.length === 0
       ? []
       : [

@@ -1,16 +1,15 @@
-/** Renders a page of the guide as static HTML at build time. Only its search needs a script. */
+/** Renders the pages of the guide, and the frame of the API reference, at build time. */
 import { renderToStaticMarkup } from "preact-render-to-string"
+import { Header } from "./Header.tsx"
 
 export interface Chapter {
   /** Whom the pages are for. */
   readonly title: string
-  readonly pages: ReadonlyArray<GuideLink>
-}
-
-interface GuideLink {
-  /** The address, relative to the page that shows the link. */
-  readonly href: string
-  readonly title: string
+  readonly pages: ReadonlyArray<{
+    /** The address, relative to the page that shows the link. */
+    readonly href: string
+    readonly title: string
+  }>
 }
 
 export interface Heading {
@@ -27,56 +26,35 @@ export interface Props {
   readonly chapters: ReadonlyArray<Chapter>
 }
 
-export const render = ({ chapters, headings, html, title }: Props): string =>
+export const renderGuide = ({ chapters, headings, html, title }: Props): string =>
   renderToStaticMarkup(
     <>
-      <header>
-        <p class="name">
-          <a href="client">Authority guide</a>
-        </p>
-        <Search />
-        <nav aria-label="Site">
-          <a href="#pages" class="pages">
-            Pages
-          </a>
-          <a href="../../console">Console</a>
-          <a href="../../docs">
-            API<span class="long"> reference</span>
-          </a>
-        </nav>
-      </header>
+      <Header root="../../" current="guide" />
       <main>
         <article>
+          <a href="#pages" class="to-pages">
+            All pages of the guide
+          </a>
           <h1>{title}</h1>
           <Contents headings={headings} />
           {/* Safe: the HTML is made from this repository's Markdown at build time. */}
           <div class="text" dangerouslySetInnerHTML={{ __html: html }} />
         </article>
-        <nav aria-label="Guide" class="guide" id="pages">
-          {chapters.map((chapter) => (
-            <section key={chapter.title}>
-              <h2>{chapter.title}</h2>
-              <Links links={chapter.pages} current={title} />
-            </section>
-          ))}
-        </nav>
+        <Chapters chapters={chapters} current={title} />
       </main>
     </>,
   )
 
-// The script shows the field, because the field does nothing without the script.
-const Search = () => (
-  <div role="search" hidden>
-    <label class="unseen" for="search">
-      Search the guide
-    </label>
-    <input id="search" type="search" placeholder="Search the guide" autocomplete="off" />
-    <div class="found" hidden>
-      <p class="hint" role="status" />
-      <ol />
-    </div>
-  </div>
-)
+/** The page of the API reference, which Scalar fills: https://github.com/scalar/scalar */
+export const renderApi = ({ version }: { readonly version: string }): string =>
+  renderToStaticMarkup(
+    <>
+      <Header root="" current="api" note={`version ${version}`} />
+      <div id="api">
+        <p class="loading">Loading the reference…</p>
+      </div>
+    </>,
+  )
 
 const Contents = ({ headings }: Pick<Props, "headings">) => (
   <nav aria-label="On this page" class="contents">
@@ -93,20 +71,24 @@ const Contents = ({ headings }: Pick<Props, "headings">) => (
   </nav>
 )
 
-const Links = ({
+const Chapters = ({
+  chapters,
   current,
-  links,
-}: {
-  readonly links: ReadonlyArray<GuideLink>
-  readonly current: string
-}) => (
-  <ul>
-    {links.map(({ href, title }) => (
-      <li key={href}>
-        <a href={href} aria-current={title === current ? "page" : undefined}>
-          {title}
-        </a>
-      </li>
+}: Pick<Props, "chapters"> & { readonly current: string }) => (
+  <nav aria-label="Guide" class="guide" id="pages">
+    {chapters.map((chapter) => (
+      <section key={chapter.title}>
+        <h2>{chapter.title}</h2>
+        <ul>
+          {chapter.pages.map(({ href, title }) => (
+            <li key={href}>
+              <a href={href} aria-current={title === current ? "page" : undefined}>
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </section>
     ))}
-  </ul>
+  </nav>
 )

@@ -1,13 +1,26 @@
-/** The colours that the user chose in the console, for all pages. */
+/** The colours that the user chose, for all pages. */
 import * as DeviceStore from "./DeviceStore.ts"
 
 export const names = ["auto", "light", "dark"] as const
-type Name = (typeof names)[number]
+export type Name = (typeof names)[number]
 
 export const kept = (): Name => names.find((name) => name === DeviceStore.read("theme")) ?? "auto"
 
-export const keep = (name: Name) => DeviceStore.keep("theme", name)
+const radios = () => document.querySelectorAll<HTMLInputElement>("[name=theme]")
 
-export const apply = (name: Name) => {
-  document.documentElement.dataset["theme"] = name
+/** Applies the kept colours, and follows the choice in the header. Calls `onChange` at both. */
+export const start = (onChange?: (name: Name) => void) => {
+  const apply = (name: Name) => {
+    document.documentElement.dataset["theme"] = name
+    onChange?.(name)
+  }
+  apply(kept())
+  // A header that was made at build time does not know the choice.
+  for (const radio of radios()) radio.checked = radio.value === kept()
+  addEventListener("change", ({ target }) => {
+    const name = names.find((name) => target instanceof HTMLInputElement && target.value === name)
+    if (name === undefined || ![...radios()].some((radio) => radio === target)) return
+    DeviceStore.keep("theme", name)
+    apply(name)
+  })
 }

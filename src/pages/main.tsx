@@ -5,6 +5,7 @@ import { Console } from "./Console.tsx"
 import { Header } from "./Header.tsx"
 import { keepFocus } from "./keepFocus.ts"
 import { Operator } from "./operator/Operator.tsx"
+import * as Theme from "./Theme.ts"
 
 const hasAdministration = document.documentElement.dataset["administration"] !== undefined
 const isOperator = signal(false)
@@ -15,10 +16,12 @@ readPart()
 
 const Page = () => (
   <>
-    <Header hasAdministration={hasAdministration} isOperator={isOperator.value} />
+    <Header root="" current={isOperator.value ? "operator" : "console"} />
     {isOperator.value ? <Operator /> : <Console />}
   </>
 )
+
+Theme.start()
 
 const place = document.getElementById("console")
 if (place !== null) render(<Page />, place)

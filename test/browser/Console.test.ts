@@ -985,7 +985,7 @@ describe.skipIf(isMissing)("the console", () => {
             yield* styleOf("body", "backgroundColor"),
           )
         }
-        yield* act((page) => page.getByText("Dark", { exact: true }).click())
+        yield* act((page) => page.getByTitle("Dark").click())
         yield* act(() => page.goto(`${url}/docs/guide/operating`))
         yield* act(() => page.emulateMedia({ forcedColors: "none", media: "print" }))
         const ofPre = (property: string) =>
@@ -1003,18 +1003,19 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const { url } = yield* service()
-        const { act } = yield* visit(url, "/console", { colorScheme: "light" })
+        const { act, examine } = yield* visit(url, "/console", { colorScheme: "light" })
         const paper = (page: Page) =>
           page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
         const light = yield* act(paper)
-        yield* act((page) => page.getByText("Dark", { exact: true }).click())
+        yield* act((page) => page.getByTitle("Dark").click())
         const dark = yield* act(paper)
         assert.notStrictEqual(dark, light)
         yield* act((page) => page.goto(`${url}/docs/guide/client`))
         assert.strictEqual(yield* act(paper), dark)
+        yield* examine("guide")
         yield* act((page) => page.goto(`${url}/console`))
         assert.strictEqual(yield* act(paper), dark)
-        yield* act((page) => page.getByText("Auto", { exact: true }).click())
+        yield* act((page) => page.getByTitle("As the system").click())
         assert.strictEqual(yield* act(paper), light)
       }),
     timeout,
@@ -1037,41 +1038,14 @@ describe.skipIf(isMissing)("the documentation pages", () => {
         yield* act((page) => page.reload())
         yield* act((page) => page.getByRole("tab", { name: "Status: 400" }).first().waitFor())
         yield* act(examineContrast)
-        yield* act((page) => page.getByRole("link", { name: "Operating" }).click())
-        yield* act((page) => heading(page, "The settings"))
+        yield* act((page) => page.getByRole("link", { name: "Guide" }).click())
+        yield* act((page) => heading(page, "Clients and long lists"))
       }),
     timeout,
   )
 
   it.scopedLive(
-    "the guide is searched with the keyboard, over all its pages, and asks only the service",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* service()
-        const { act, examine, page } = yield* visit(url, "/docs/guide/operating")
-        yield* examine("guide")
-        yield* act((page) => page.keyboard.press("/"))
-        yield* act((page) => page.keyboard.type("zebra crossing"))
-        yield* act((page) => page.getByRole("status").getByText("No section has all").waitFor())
-        yield* act((page) => page.getByLabel("Search the guide").fill("alerts"))
-        const found = page.getByRole("search").getByRole("link")
-        yield* act(() => found.first().waitFor())
-        assert.strictEqual(yield* act(() => found.first().innerText()), "Alerts Monitoring")
-        yield* examine("search")
-        yield* act((page) => page.keyboard.press("ArrowDown"))
-        yield* act((page) => page.keyboard.press("Enter"))
-        yield* act((page) => page.waitForURL(`${url}/docs/guide/monitoring#alerts`))
-
-        yield* act((page) => page.getByLabel("Search the guide").fill("log lines"))
-        yield* act(() => found.first().waitFor())
-        yield* act((page) => page.keyboard.press("Escape"))
-        yield* act(() => found.first().waitFor({ state: "hidden" }))
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the guide has its text, its contents and its list of pages without JavaScript, but no search",
+    "the guide has its text, its contents and its list of pages without JavaScript",
     () =>
       Effect.gen(function* () {
         const { url } = yield* service()
@@ -1082,7 +1056,6 @@ describe.skipIf(isMissing)("the documentation pages", () => {
         yield* act(() => contents.getByRole("link", { name: "The settings" }).click())
         yield* act((page) => page.waitForURL(`${url}/docs/guide/operating#the-settings`))
         yield* act((page) => page.getByRole("link", { name: "Monitoring" }).first().waitFor())
-        assert.isFalse(yield* act((page) => page.locator("#search").isVisible()))
       }),
     timeout,
   )
