@@ -9,7 +9,7 @@ import * as Settings from "../Settings.ts"
 import * as greeting from "./greeting.ts"
 import * as Logging from "./Logging.ts"
 import * as Otlp from "./Otlp.ts"
-import * as Providers from "./Providers.ts"
+import * as Providers from "../server/Providers.ts"
 import * as stopLog from "./stopLog.ts"
 import * as Verb from "./Verb.ts"
 
