@@ -7,7 +7,6 @@ import type * as Redacted from "effect/Redacted"
 import { Actor } from "../AuditLog.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import * as Routes from "../http/Routes.ts"
-import { addressOf } from "./addressOf.ts"
 import * as Authorization from "./Authorization.ts"
 import * as handlers from "./handlers.ts"
 import * as overview from "./overview.ts"
@@ -20,7 +19,7 @@ export interface Options extends overview.Options {
 export const make = ({ token, ...options }: Options) =>
   Routes.ofApi(AdminApi, (app) =>
     Effect.flatMap(HttpServerRequest, (request) =>
-      Effect.provideService(app, Actor, `admin@${addressOf(request)}`),
+      Effect.provideService(app, Actor, `admin@${Authorization.addressOf(request)}`),
     ),
   ).pipe(
     Effect.provide(

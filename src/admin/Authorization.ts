@@ -7,14 +7,18 @@ import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Administrator, wrongTokenMessage, wrongTokensMessage } from "../contract/AdminApi.ts"
 import { TooManyRequests, Unauthorized } from "../contract/Envelope.ts"
 import { refuse } from "../http/errorAnswer.ts"
 import * as RateLimit from "../http/RateLimit.ts"
-import { addressOf } from "./addressOf.ts"
 
 const wrongTokens = { requests: 10, per: Duration.minutes(1) }
+
+/** The address that a request came from: the proxy's address behind a proxy. */
+export const addressOf = ({ remoteAddress }: HttpServerRequest) =>
+  Option.getOrElse(remoteAddress, () => "unknown")
 
 const digestOf = (token: Redacted.Redacted<string>) =>
   createHash("sha256").update(Redacted.value(token)).digest()

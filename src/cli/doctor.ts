@@ -17,7 +17,7 @@ import * as ConnectionString from "../sql/ConnectionString.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { demoRisk } from "./demo.ts"
 import * as Logging from "./Logging.ts"
-import * as ProviderStatus from "./ProviderStatus.ts"
+import * as ProviderStatus from "../server/ProviderStatus.ts"
 import { adminToken } from "../server/adminToken.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
@@ -192,6 +192,9 @@ const tlsOf = (ssl: ConnectionString.ConnectionString["ssl"]) => {
   return `in use, and the certificate of the server or pooler is ${ssl.rejectUnauthorized === false ? "not " : ""}verified`
 }
 
-const providers = Effect.map(ProviderStatus.examineAll({ isLive: false }), (all) =>
-  all.map(({ detail, provider, state }) => finding(state)(`provider ${provider}`, detail)),
+const providers = ProviderStatus.examineAll({ isLive: false }).pipe(
+  Effect.map((all) =>
+    all.map(({ detail, provider, state }) => finding(state)(`provider ${provider}`, detail)),
+  ),
+  Effect.provide(Logging.layer({ stderr: true })),
 )

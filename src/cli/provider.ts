@@ -2,8 +2,9 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Settings from "../Settings.ts"
+import * as Logging from "./Logging.ts"
 import * as providerReport from "./providerReport.ts"
-import * as ProviderStatus from "./ProviderStatus.ts"
+import * as ProviderStatus from "../server/ProviderStatus.ts"
 import * as Verb from "./Verb.ts"
 
 const status = Verb.act({
@@ -15,6 +16,7 @@ const status = Verb.act({
   act: ({ live }) =>
     ProviderStatus.examineAll({ isLive: live }).pipe(
       Effect.map((providers) => ({ providers })),
+      Effect.provide(Logging.layer({ stderr: true })),
       Effect.provide(Settings.layer),
     ),
   text: ({ providers }) =>

@@ -7,7 +7,7 @@ import * as ProviderReport from "../providers/ProviderReport.ts"
 import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
 import { type Column, csv, table } from "./Output.ts"
-import * as Providers from "./Providers.ts"
+import * as Providers from "../server/Providers.ts"
 import * as Verb from "./Verb.ts"
 
 export const verb = Verb.onDatabase({

@@ -2,9 +2,8 @@
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 import { type Answer, connectionFailed, failureOf } from "./failureOf.ts"
-import type { Options } from "./Options.ts"
+import type { Options } from "./Client.ts"
 import * as Request from "./Request.ts"
-import * as Retry from "./Retry.ts"
 import * as Signal from "./Signal.ts"
 
 export interface Call {
@@ -38,7 +37,7 @@ export const exchange = (options: Options) => {
 
   return async <A>(call: Call, schema: Bodies.Schema<A>) => {
     call.signal?.throwIfAborted()
-    for (let failures = Retry.none; ;) {
+    for (let failures = none; ;) {
       try {
         const answer = await attempt(call)
         const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined
@@ -47,7 +46,7 @@ export const exchange = (options: Options) => {
       } catch (error) {
         if (!ClientError.isClientError(error)) throw error
         const state = { now: performance.now(), random: Math.random(), patienceMs }
-        const retry = Retry.next(failures, error, state)
+        const retry = retryAfter(failures, error, state)
         if (retry === undefined) throw error
         await onRetry?.(error, retry.waitMs)
         await Signal.sleep(retry.waitMs, call.signal)
@@ -56,6 +55,53 @@ export const exchange = (options: Options) => {
     }
   }
 }
+
+/** The failures of one call so far. */
+interface Failures {
+  readonly count: number
+  /** The start of the time limit for retries, in milliseconds of `performance.now`. */
+  readonly since: number
+}
+
+/** The state before the first attempt. */
+const none: Failures = { count: 0, since: 0 }
+
+/**
+ * Returns the wait before the next attempt, in milliseconds, and the updated `failures`. Returns
+ * undefined when the request must not be sent again. `random` is from 0 to 1. The time limit
+ * `patienceMs` starts at the first failure, because a timeout may be longer. A 429 restarts it,
+ * because a 429 shows that the service works.
+ */
+const retryAfter = (
+  failures: Failures,
+  error: ClientError.AnyClientError,
+  {
+    now,
+    patienceMs,
+    random,
+  }: { readonly now: number; readonly patienceMs: number; readonly random: number },
+): { readonly waitMs: number; readonly failures: Failures } | undefined => {
+  const isLimited = error instanceof ClientError.RateLimited
+  // After a 409 (request in progress), the back-off does not grow. A longer `Retry-After` still
+  // wins.
+  const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
+  const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
+  const waitMs = Math.max(askedMs, backoffMs(steps, random))
+  const since = isLimited || failures.count === 0 ? now : failures.since
+  return !error.isTransient || now + waitMs > since + patienceMs
+    ? undefined
+    : {
+        waitMs,
+        failures: { count: failures.count + 1, since: isLimited ? now + waitMs : since },
+      }
+}
+
+/** Exponential back-off with jitter, so that clients do not all retry at the same moment. */
+const backoffMs = (failures: number, random: number) =>
+  Math.ceil((0.5 + random / 2) * Math.min(longestMs, firstMs * 2 ** failures))
+
+const firstMs = 250
+const longestMs = 10_000
 
 const sender = (options: Options) => {
   const baseUrl = Request.baseUrlOf(options.baseUrl)

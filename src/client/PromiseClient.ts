@@ -13,7 +13,6 @@ import * as Bodies from "./Bodies.ts"
 import { checkAll as checkEach } from "./checkAll.ts"
 import type * as Client from "./Client.ts"
 import { exchange } from "./Exchange.ts"
-import type { Options } from "./Options.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Preview from "./Preview.ts"
 import * as Request from "./Request.ts"
@@ -26,6 +25,7 @@ export type {
   History,
   HistoryOptions,
   Key,
+  Options,
   PreviewOptions,
   Progress,
   Statement,
@@ -35,7 +35,6 @@ export type {
 } from "./Client.ts"
 export { memoryAnswers } from "../lists/memoryAnswers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
-export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
 export type { Observation, Provenance, StatementEntry, UsageRow } from "../contract/Wire.ts"
@@ -46,7 +45,7 @@ export type AuthorityMetrics = Client.AuthorityMetrics
  * Makes a client, and sends nothing. Throws `InvalidBaseUrl` for an invalid base URL, and
  * `TypeError` for an invalid header.
  */
-export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
+export const AuthorityMetrics = (options: Client.Options): AuthorityMetrics => {
   const send = exchange(options)
   const credentials = { service: Request.baseUrlOf(options.baseUrl), apiKey: options.apiKey }
 
@@ -64,38 +63,26 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return Outcomes.resultOf(urls, body, answer, options.provenance)
   }
 
-  const availableCredits: AuthorityMetrics["availableCredits"] = async ({ signal } = {}) => {
-    const { body } = await send({ path: creditsPath, signal }, Bodies.CreditsAnswer)
-    return body.data.availableCredits
-  }
+  const read = async <Data>(
+    path: string,
+    schema: Bodies.Schema<{ readonly data: Data }>,
+    signal: AbortSignal | undefined,
+    parameters: Request.Parameters = {},
+  ) => (await send({ path: path + Request.queryOf(parameters), signal }, schema)).body.data
 
-  const key: AuthorityMetrics["key"] = async ({ signal } = {}) =>
-    (await send({ path: keyPath, signal }, Bodies.KeyAnswer)).body.data
+  const availableCredits: AuthorityMetrics["availableCredits"] = async ({ signal } = {}) =>
+    (await read(creditsPath, Bodies.CreditsAnswer, signal)).availableCredits
 
-  const history: AuthorityMetrics["history"] = async (url, { limit, signal } = {}) => {
-    const query = new URLSearchParams({ url, ...(limit !== undefined && { limit: String(limit) }) })
-    const { body } = await send({ path: `${historyPath}?${query}`, signal }, Bodies.HistoryAnswer)
-    return body.data
-  }
+  const key: AuthorityMetrics["key"] = ({ signal } = {}) => read(keyPath, Bodies.KeyAnswer, signal)
 
-  const usage: AuthorityMetrics["usage"] = async ({ by, since, until, signal } = {}) => {
-    const query = new URLSearchParams({
-      ...(by !== undefined && { by }),
-      ...(since !== undefined && { since: since.toISOString() }),
-      ...(until !== undefined && { until: until.toISOString() }),
-    })
-    const { body } = await send({ path: `${usagePath}?${query}`, signal }, Bodies.UsageAnswer)
-    return body.data
-  }
+  const history: AuthorityMetrics["history"] = (url, { limit, signal } = {}) =>
+    read(historyPath, Bodies.HistoryAnswer, signal, { url, limit })
 
-  const statement: AuthorityMetrics["statement"] = async ({ before, limit, signal } = {}) => {
-    const query = new URLSearchParams({
-      ...(limit !== undefined && { limit: String(limit) }),
-      ...(before !== undefined && { before: String(before) }),
-    })
-    const path = `${statementPath}?${query}`
-    return (await send({ path, signal }, Bodies.StatementAnswer)).body.data
-  }
+  const usage: AuthorityMetrics["usage"] = ({ by, since, until, signal } = {}) =>
+    read(usagePath, Bodies.UsageAnswer, signal, { by, since, until })
+
+  const statement: AuthorityMetrics["statement"] = ({ before, limit, signal } = {}) =>
+    read(statementPath, Bodies.StatementAnswer, signal, { limit, before })
 
   const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }

@@ -19,6 +19,19 @@ export const baseUrlOf = (baseUrl: string | URL): string => {
   })
 }
 
+export type Parameters = Readonly<Record<string, string | number | Date | undefined>>
+
+/** Writes a query of the parameters that are given. */
+export const queryOf = (parameters: Parameters) => {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined) continue
+    query.set(name, value instanceof Date ? value.toISOString() : String(value))
+  }
+  const text = String(query)
+  return text === "" ? "" : `?${text}`
+}
+
 /** `URL.parse` is missing in Node 20. */
 const parsed = (text: string) => (URL.canParse(text) ? new URL(text) : undefined)
 

@@ -76,19 +76,24 @@ const circuitGauges = Effect.map(MetricsProvider, ({ circuits }) =>
   ),
 )
 
-type Labels = Readonly<Record<string, string>>
+type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 
-const gauge = (
-  name: string,
-  help: string,
-  values: ReadonlyArray<readonly [labels: Labels, value: number]>,
-) =>
+const family = (type: string, name: string, help: string, samples: ReadonlyArray<Sample>) =>
   [
-    `# HELP ${name} ${help}`,
-    `# TYPE ${name} gauge`,
-    ...values.map(([labels, value]) => `${name}${labelText(Object.entries(labels))} ${value}`),
+    `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
+    `# TYPE ${name} ${type}`,
+    ...samples.map(([labels, value, suffix = ""]) => {
+      const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
+      return `${name}${suffix}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`
+    }),
     "",
   ].join("\n")
+
+const gauge = (name: string, help: string, samples: ReadonlyArray<Sample>) =>
+  family("gauge", name, help, samples)
+
+const escaped = (value: string) =>
+  value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
 const resolutionMs = 20
 
@@ -123,12 +128,7 @@ const familyText = (
   // By convention, the name of a counter in Prometheus ends in `_total`.
   const name = kind === "counter" ? `${metric}_total` : metric
   const help = Option.getOrElse(first.metricKey.description, () => name)
-  return [
-    `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
-    `# TYPE ${name} ${kind}`,
-    ...pairs.flatMap((pair) => samples(name, pair)),
-    "",
-  ].join("\n")
+  return family(kind, name, help, pairs.flatMap(samplesOf))
 }
 
 const kindOf = ({ metricKey: { keyType }, metricState }: MetricPair.MetricPair.Untyped) => {
@@ -139,37 +139,21 @@ const kindOf = ({ metricKey: { keyType }, metricState }: MetricPair.MetricPair.U
   return MetricKeyType.isCounterKey(keyType) && keyType.incremental ? "counter" : "gauge"
 }
 
-const samples = (
-  name: string,
-  { metricKey, metricState }: MetricPair.MetricPair.Untyped,
-): Array<string> => {
-  const labels = metricKey.tags.map(({ key, value }) => [key, value] as const)
-  if (MetricState.isCounterState(metricState)) {
-    return [`${name}${labelText(labels)} ${metricState.count}`]
-  }
-  if (MetricState.isGaugeState(metricState)) {
-    return [`${name}${labelText(labels)} ${metricState.value}`]
-  }
-  if (MetricState.isHistogramState(metricState)) {
-    const buckets = metricState.buckets
+const samplesOf = ({
+  metricKey,
+  metricState,
+}: MetricPair.MetricPair.Untyped): ReadonlyArray<Sample> => {
+  const labels = Object.fromEntries(metricKey.tags.map(({ key, value }) => [key, value]))
+  if (MetricState.isCounterState(metricState)) return [[labels, Number(metricState.count)]]
+  if (MetricState.isGaugeState(metricState)) return [[labels, Number(metricState.value)]]
+  if (!MetricState.isHistogramState(metricState)) return []
+  const { buckets, count, sum } = metricState
+  return [
+    ...buckets
       .filter(([bound]) => Number.isFinite(bound))
-      .map(
-        ([bound, count]) => `${name}_bucket${labelText([...labels, ["le", `${bound}`]])} ${count}`,
-      )
-    return [
-      ...buckets,
-      `${name}_bucket${labelText([...labels, ["le", "+Inf"]])} ${metricState.count}`,
-      `${name}_sum${labelText(labels)} ${metricState.sum}`,
-      `${name}_count${labelText(labels)} ${metricState.count}`,
-    ]
-  }
-  return []
+      .map(([bound, below]): Sample => [{ ...labels, le: `${bound}` }, below, "_bucket"]),
+    [{ ...labels, le: "+Inf" }, count, "_bucket"],
+    [labels, sum, "_sum"],
+    [labels, count, "_count"],
+  ]
 }
-
-const labelText = (labels: ReadonlyArray<readonly [string, string]>): string =>
-  labels.length === 0
-    ? ""
-    : `{${labels.map(([key, value]) => `${key}="${escaped(value)}"`).join(",")}}`
-
-const escaped = (value: string) =>
-  value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")

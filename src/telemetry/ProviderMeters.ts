@@ -1,31 +1,7 @@
 /** Metrics of each provider, with the label `provider`. The guide's page Monitoring lists them. */
-import * as MetricBoundaries from "effect/MetricBoundaries"
-import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
 import type { FailureCause } from "../Metrics.ts"
 import type { ProviderError } from "../providers/MetricsProvider.ts"
-
-/** `waiting` and `callsInFlight` set gauges; each other function adds to its metric. */
-export interface Meters {
-  readonly calls: (count: number) => void
-  readonly callSeconds: (seconds: number) => void
-  readonly callsInFlight: (count: number, limit: number) => void
-  readonly failedCalls: (reason: ProviderError["reason"]) => void
-  readonly cacheHits: (count: number) => void
-  readonly cacheMisses: (count: number) => void
-  readonly coalesced: (count: number) => void
-  /** Checked targets. `checked` and `failed` count only targets that were sent to the vendor. */
-  readonly checked: (count: number) => void
-  readonly failed: Readonly<Record<FailureCause, (count: number) => void>>
-  readonly changedFields: Readonly<Record<Change, (count: number) => void>>
-  readonly waiting: (count: number) => void
-  readonly rowsBought: (count: number) => void
-  /** In the vendor's currency. */
-  readonly cost: (amount: number) => void
-  readonly unknownCalls: (count: number) => void
-  /** Sets a gauge. */
-  readonly ceilingRowsLeft: (count: number) => void
-}
 
 /** How a field of a vendor's answers differs from the documentation. */
 export type Change = "missing" | "new"
@@ -34,13 +10,11 @@ export type Change = "missing" | "new"
  * The meters are plain functions, because every cache hit calls a meter, and calling a function is
  * faster than running an Effect.
  */
-export const make = (provider: string): Meters => {
-  const counter = (name: string, description: string, labels = {}) => {
-    const key = MetricKey.counter(`authority_provider_${name}`, { description, incremental: true })
-    return Meter.series(key, { provider, ...labels })
-  }
+export const make = (provider: string) => {
+  const counter = (name: string, description: string, labels = {}) =>
+    Meter.series(Meter.counter(`authority_provider_${name}`, description), { provider, ...labels })
   const gauge = (name: string, description: string) =>
-    Meter.series(MetricKey.gauge(`authority_provider_${name}`, { description }), { provider })
+    Meter.series(Meter.gauge(`authority_provider_${name}`, description), { provider })
   const inFlight = gauge(
     "calls_in_flight",
     "calls to the vendor that are in flight or wait for their retry",
@@ -54,15 +28,16 @@ export const make = (provider: string): Meters => {
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
-    callsInFlight: (count, allowed) => {
+    callsInFlight: (count: number, allowed: number) => {
       inFlight(count)
       limit(allowed)
     },
-    failedCalls: (reason) =>
+    failedCalls: (reason: ProviderError["reason"]) =>
       counter("failed_calls", "calls to the vendor that failed", { reason })(1),
     cacheHits: counter("cache_hits", "targets answered from the cache"),
     cacheMisses: counter("cache_misses", "targets that were not in the cache"),
     coalesced: counter("coalesced", "targets that joined a lookup in progress for the same target"),
+    // Checked targets. `checked` and `failed` count only targets that were sent to the vendor.
     checked: outcomes({ outcome: "checked" }),
     failed: {
       unknown: failed("unknown"),
@@ -75,19 +50,22 @@ export const make = (provider: string): Meters => {
     changedFields: { missing: changed("missing"), new: changed("new") },
     waiting: gauge("waiting", "targets that wait to be sent"),
     rowsBought: counter("rows_bought", "rows that the vendor billed, by its answers"),
+    /** In the vendor's currency. */
     cost: counter("cost", "cost of the calls in the vendor's currency"),
     unknownCalls: counter(
       "unknown_calls",
       "calls that the vendor may have billed without an answer",
     ),
     // Made when there is a ceiling, so that other vendors have no such gauge.
-    ceilingRowsLeft: (count) =>
+    ceilingRowsLeft: (count: number) =>
       gauge("ceiling_rows_left", "rows that the ceiling left at the latest call")(count),
   }
 }
 
-const callSeconds = MetricKey.histogram(
+export type Meters = ReturnType<typeof make>
+
+const callSeconds = Meter.histogram(
   "authority_provider_call_seconds",
-  MetricBoundaries.fromIterable([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]),
   "duration of one call to the vendor, in seconds",
+  [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
 )

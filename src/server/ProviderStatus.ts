@@ -13,7 +13,6 @@ import * as Settings from "../Settings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { Target } from "../Target.ts"
 import { printable } from "../text/printable.ts"
-import * as Logging from "./Logging.ts"
 import { isoTime } from "../time/isoTime.ts"
 import * as Providers from "./Providers.ts"
 
@@ -38,7 +37,6 @@ export const examineAll = (options: { readonly isLive: boolean }) =>
   Effect.flatMap(Settings.Settings, ({ providers }) =>
     Effect.forEach(providers, (name) =>
       examine(name, options).pipe(
-        Effect.provide(Logging.layer({ stderr: true })),
         failWithStoreFailure,
         Effect.catchAll(({ message }) =>
           Effect.succeed<Finding>({ ...unasked(name), state: "failure", detail: message }),

@@ -9,7 +9,7 @@ import type { Adapter, ProviderNotConfigured } from "../providers/Adapter.ts"
 import type { Costs } from "../providers/Costs.ts"
 import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
-import * as Stores from "../server/Stores.ts"
+import * as Stores from "./Stores.ts"
 import type { NoDatabase } from "../sql/Presence.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 
@@ -58,7 +58,7 @@ const named = (name: Settings.ProviderName): ProviderLayer => {
       ).pipe(Layer.unwrapEffect)
     default:
       return Effect.gen(function* () {
-        const { decorated } = yield* Effect.promise(() => import("../server/decorated.ts"))
+        const { decorated } = yield* Effect.promise(() => import("./decorated.ts"))
         return decorated(vendor(name))
       }).pipe(Layer.unwrapEffect)
   }
@@ -74,7 +74,7 @@ export const undecorated = (
 export const recorded = (name: VendorName | "dataset") =>
   Effect.gen(function* () {
     const Counted = yield* Effect.promise(() => import("../providers/Counted.ts"))
-    const { costOptions } = yield* Effect.promise(() => import("../server/costOptions.ts"))
+    const { costOptions } = yield* Effect.promise(() => import("./costOptions.ts"))
     const inner = yield* Vendor
     const counted = Counted.make(inner, costOptions(yield* Settings.Settings, name))
     const stores = yield* Effect.option(Layer.build(Stores.costsForVerbs))
