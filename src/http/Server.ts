@@ -13,6 +13,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as EachRequest from "./EachRequest.ts"
+import * as FastPath from "./FastPath.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as PageRoutes from "./PageRoutes.ts"
 import * as RateLimit from "./RateLimit.ts"
@@ -79,7 +80,8 @@ const serve = (
     const requests = yield* Scope.make()
     const running = yield* Scope.extend(FiberSet.make(), requests)
     const pathOf = Routes.pathFinder(routes)
-    const eachRequest = EachRequest.make({ ...listener, pathOf, running }, options)
+    const server = { ...listener, pathOf, running }
+    const eachRequest = EachRequest.make(server, options)
     const router = HttpRouter.fromIterable(routes.map(({ route }) => route))
     const app = yield* HttpRouter.withRouterConfig(HttpRouter.toHttpApp(router), Routes.config)
     const handler = yield* NodeHttpServer.makeHandler(eachRequest(app)).pipe(
@@ -88,7 +90,8 @@ const serve = (
       ),
       Effect.locally(Headers.currentRedactedNames, [unrecordedHeaders]),
     )
-    listener.server.on("request", handler)
+    const fastPath = yield* FastPath.make(server, options)
+    listener.server.on("request", fastPath(handler))
     yield* NodeServer.listen(listener, options)
     yield* Effect.addFinalizer(() => stop(listener, running, requests, options.shutdownTimeout))
   })
