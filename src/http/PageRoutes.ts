@@ -3,9 +3,8 @@ import { makeRoute } from "@effect/platform/HttpRouter"
 import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import type { Page } from "./BuiltPage.ts"
+import { type Page, PagePath, read } from "./BuiltPage.ts"
 import { failure } from "./errorAnswer.ts"
-import { PagePath } from "./PagePath.ts"
 
 export const paths = PagePath.literals
 
@@ -73,7 +72,7 @@ const withoutSlash = (path: PagePath) =>
 // All requests share one page.
 const loader = (path: PagePath, options: Options) => {
   let page: Promise<Page> | undefined
-  return () => (page ??= import("./BuiltPage.ts").then(({ read }) => read(path, options)))
+  return () => (page ??= read(path, options))
 }
 
 const responseOf = (page: Page, request: HttpServerRequest) => {
