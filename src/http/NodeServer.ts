@@ -27,32 +27,27 @@ export interface Options {
 }
 
 /** The limits of one connection. Times are in milliseconds. */
-export interface Limits {
+export const defaultLimits = {
   /**
    * The time limit for receiving a request's headers. It starts when the connection opens; for a
    * later request on the connection, it starts with that request's first byte.
    */
-  readonly headersMs: number
+  headersMs: 15_000,
   /** The time limit for headers and body together, not shorter than `headersMs`. */
-  readonly requestMs: number
+  requestMs: 60_000,
   /**
    * The maximum time without traffic, between two requests or while a client does not read its
    * answer.
    */
-  readonly idleMs: number
-  /** How long a refused connection stays open, so that its client can read the error. */
-  readonly refusedMs: number
-  /** How long the rest of a body is discarded after an answer that came before its end. */
-  readonly discardMs: number
+  idleMs: 60_000,
+  /**
+   * How long a connection stays open after an error that came before the end of the request, so that
+   * its client can read the error.
+   */
+  refusedMs: 1000,
 }
 
-export const defaultLimits: Limits = {
-  headersMs: 15_000,
-  requestMs: 60_000,
-  idleMs: 60_000,
-  refusedMs: 1000,
-  discardMs: 2000,
-}
+export type Limits = typeof defaultLimits
 
 /** The server cannot listen on the address. `message` says what to do. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
@@ -99,7 +94,7 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
     // A connection that closes at once could lose the answer.
     response.on("finish", () => {
       if (request.complete) return
-      setTimeout(() => request.complete || request.destroy(), limits.discardMs).unref()
+      setTimeout(() => request.complete || request.destroy(), limits.refusedMs).unref()
     })
   })
   // Node would answer 417 to any `Expect` other than `100-continue`. We ignore the header.
