@@ -1,9 +1,6 @@
 /**
- * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
- * revoked or expired key gets the same 401. A key without the scope of the request, or of a suspended
- * account, gets 403. A key lookup that does not end by the request's deadline gets 503. Then come
- * the limits, each with 429: the requests of one key that are under way, the rate of the account, and
- * its rate of long lists.
+ * Admits a request by its API key. An absent, malformed, unknown, revoked or expired key gets the
+ * same 401. The limits, each with 429, come after the scope and the state of the account.
  */
 import { RouteContext } from "@effect/platform/HttpRouter"
 import * as Duration from "effect/Duration"

@@ -35,7 +35,6 @@ import type { Path } from "./Routes.ts"
 export interface Options {
   /** Origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
-  /** The maximum duration of a request, measured from its arrival. */
   readonly requestTimeout: Duration.DurationInput
 }
 
@@ -46,7 +45,6 @@ export interface Server {
   readonly running: FiberSet.FiberSet
 }
 
-/** Makes a middleware that never fails. */
 export const make = (server: Server, options: Options) => {
   const { pathOf, running } = server
   const timeoutMs = Duration.toMillis(options.requestTimeout)
@@ -80,7 +78,6 @@ export const make = (server: Server, options: Options) => {
     })
 }
 
-/** A request whose headers have arrived. */
 export interface Arrived {
   readonly request: Target
   readonly path: Path | undefined
@@ -90,7 +87,6 @@ export interface Arrived {
 
 type Target = Pick<HttpServerRequest, "method" | "url">
 
-/** Gives a request its id. */
 export const arrive = (request: Target, path: Path | undefined, startedAt: number): Arrived => ({
   request,
   path,
@@ -159,7 +155,7 @@ const noRoute = (method: string, path: Path | undefined) => {
   )
 }
 
-// True for a path under `/v1` or `/admin`. No cache may store the answers to requests for it.
+// No cache may store the answers to requests for these paths.
 const isPrivate = (path: string) => /^\/+(?:v1|admin)(?:[/?]|$)/i.test(path)
 
 const withOrigin = (vary: string | undefined) => (vary === undefined ? "Origin" : `${vary}, Origin`)

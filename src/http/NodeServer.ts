@@ -1,7 +1,4 @@
-/**
- * The Node HTTP server: its limits, its answer to invalid HTTP, and how it starts and stops to
- * listen.
- */
+/** Node's HTTP server: its limits, its answer to invalid HTTP, and how it starts and stops. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 import type { Duplex } from "node:stream"
@@ -20,7 +17,7 @@ export interface Options {
   readonly port: number
   /** How the names of the settings of host and port begin. Default: `AUTHORITY`. */
   readonly settingPrefix?: string
-  /** The maximum number of open connections. Further connections are refused at once. */
+  /** Further connections are refused at once. */
   readonly maxConnections: number
   /** Overrides of `defaultLimits`, for tests. */
   readonly limits?: Partial<Limits>
@@ -28,50 +25,35 @@ export interface Options {
 
 /** The limits of one connection. Times are in milliseconds. */
 export const defaultLimits = {
-  /**
-   * The time limit for receiving a request's headers. It starts when the connection opens; for a
-   * later request on the connection, it starts with that request's first byte.
-   */
+  /** For the headers of a request, from the start of its connection or from its first byte. */
   headersMs: 15_000,
-  /** The time limit for headers and body together, not shorter than `headersMs`. */
+  /** For headers and body together. */
   requestMs: 60_000,
-  /**
-   * The maximum time without traffic, between two requests or while a client does not read its
-   * answer.
-   */
+  /** Without traffic, between two requests or while a client does not read its answer. */
   idleMs: 60_000,
-  /**
-   * How long a connection stays open after an error that came before the end of the request, so that
-   * its client can read the error.
-   */
+  /** From an error before the end of a request, which its client has to read, to the closing. */
   refusedMs: 1000,
 }
 
 export type Limits = typeof defaultLimits
 
-/** The server cannot listen on the address. `message` says what to do. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly message: string
 }> {}
 
-/** Provides the HTTP server to the layers that report its address or its state. */
 export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
-    /** The address that the server listens on. Throws when the server does not listen yet. */
+    /** Throws when the server does not listen yet. */
     readonly address: () => { readonly port: number; readonly url: string }
     /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
-    /**
-     * Begins the shutdown: accepts no connection any more and waits until all are closed. Closes
-     * idle connections soon, but not at once, so that requests that are on the wire are answered.
-     */
+    /** Waits until all connections are closed. Idle ones end soon, after what is on the wire. */
     readonly drain: Effect.Effect<void>
   }
 >() {}
 
-/** Makes a server that does not listen yet. */
 export const make = (options: Pick<Options, "maxConnections" | "limits">): Listener["Type"] => {
   const limits = { ...defaultLimits, ...options.limits }
   const server = Http.createServer({
@@ -122,15 +104,13 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   }
 }
 
-// Answers invalid HTTP directly on the socket, because Node makes no request object for it. Then
-// waits a little, because a client whose connection is destroyed may lose the answer.
+// Answers on the socket, because Node makes no request object for invalid HTTP.
 const refuse = (refusedMs: number) => (error: Error, socket: Duplex) => {
   if (!socket.writable) return
   socket.end(refusalOf(error))
   setTimeout(() => socket.destroy(), refusedMs).unref()
 }
 
-// Returns the raw HTTP response to a request that is invalid, has too large headers or is too slow.
 const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =

@@ -22,11 +22,9 @@ import * as Routes from "./Routes.ts"
 export interface Options extends NodeServer.Options, EachRequest.Options {
   /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** The rate limit that applies to each account; undefined for no limit. */
+  /** Of each account; undefined for no limit. */
   readonly rateLimit: RateLimit.Limit | undefined
-  /**
-   * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.
-   */
+  /** Tracing costs time, so it is off when no exporter is configured. */
   readonly isTraced: boolean
   /** True when figures may be synthetic. The console then shows a notice. */
   readonly hasSyntheticFigures: boolean
@@ -38,10 +36,7 @@ export interface AdministrationOptions<R = never> {
   readonly routes: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
 }
 
-/**
- * Building the layer starts the server. On release, the server drains before the layers that it
- * needs are released.
- */
+/** On release, the server drains before the layers that it needs are released. */
 export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -70,7 +65,6 @@ export const layer = <R = never>(options: Options, administration?: Administrati
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
 
-/** Listens until the scope ends, and answers every request. */
 const serve = (
   listener: NodeServer.Listener["Type"],
   routes: ReadonlyArray<Routes.Route>,
@@ -96,11 +90,7 @@ const serve = (
     yield* Effect.addFinalizer(() => stop(listener, running, requests, options.shutdownTimeout))
   })
 
-/**
- * Waits until all connections are closed and no request is under way. After the timeout, closes the
- * connections and interrupts what is still under way. Waits at most a second for what cannot be
- * interrupted, such as a commit that hangs.
- */
+/** Waits at most a second for what cannot be interrupted, such as a commit that hangs. */
 const stop = (
   { drain, server }: NodeServer.Listener["Type"],
   running: FiberSet.FiberSet,
@@ -115,10 +105,7 @@ const stop = (
     yield* Effect.timeoutOption(Effect.interruptible(end), "1 second")
   })
 
-/**
- * An unknown URL is not traced, because a span records the URL, and a mistyped URL or a query may
- * contain an API key. The paths for operators are not traced either.
- */
+/** A span records the URL, and a mistyped URL or a query may contain an API key. */
 const isTraced = (url: string, path: Routes.Path | undefined) =>
   path?.path === url && !Routes.operatorPaths.includes(url)
 
