@@ -9,8 +9,7 @@ import { dirname, join } from "node:path"
 import * as Schema from "effect/Schema"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { type BuiltPage, fileOf } from "../src/http/BuiltPage.ts"
-import { PagePath } from "../src/http/PagePath.ts"
+import { type BuiltPage, fileOf, PagePath } from "../src/http/BuiltPage.ts"
 import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")

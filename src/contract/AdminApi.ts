@@ -108,12 +108,10 @@ const Page = Schema.Struct({
   ),
 })
 
+const only = (description: string) => optional(StoredText.annotations({ description }))
+
 const Search = Schema.Struct({
-  search: optional(
-    StoredText.annotations({
-      description: "A part of a name or a label, or the start of a key.",
-    }),
-  ),
+  search: only("A part of a name or a label, or the start of a key."),
   ...Page.fields,
 })
 
@@ -301,11 +299,7 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
     HttpApiEndpoint.get("adminUsage", Wire.adminPaths.usage)
       .setUrlParams(
         Schema.Struct({
-          account: optional(
-            StoredText.annotations({
-              description: "The name or the id of an account. Default: all accounts.",
-            }),
-          ),
+          account: only("The name or the id of an account. Default: all accounts."),
           ...Period,
           by: Parameter.oneOf(["day", "key", "account"], {
             message: "Expected day, key or account",
@@ -317,8 +311,6 @@ const usage = HttpApiGroup.make("usage", { topLevel: true })
       .addError(Envelope.of(404))
       .annotate(OpenApi.Summary, "What requests used, by UTC day, by key or by account"),
   )
-
-const only = (description: string) => optional(StoredText.annotations({ description }))
 
 const audit = HttpApiGroup.make("audit", { topLevel: true })
   .annotate(OpenApi.Description, "What operators changed, and what was refused.")

@@ -127,10 +127,7 @@ export const invalidHeader = (message: string): Issue => ({
 export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = decodeUnknownEither(schema, { errors: "all" })
   return (value: unknown): Either.Either<A, ReadonlyArray<Issue>> =>
-    decode(shortened(value)).pipe(
-      Either.flatMap(() => decode(value)),
-      Either.mapLeft(fromParseIssue),
-    )
+    Either.mapLeft(decode(shortened(value)), fromParseIssue)
 }
 
 /** Leaves out of each list what is not judged. A list that long is too long anyway. */

@@ -1,14 +1,12 @@
 /**
- * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
- * revoked or expired key gets the same 401. A key without the scope of the request, or of a suspended
- * account, gets 403. A key lookup that does not end by the request's deadline gets 503. Then come
- * the limits, each with 429: the requests of one key that are under way, the rate of the account, and
- * its rate of long lists.
+ * Admits a request by its API key. An absent, malformed, unknown, revoked or expired key gets the
+ * same 401. The limits, each with 429, come after the scope and the state of the account.
  */
 import { RouteContext } from "@effect/platform/HttpRouter"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
 import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
 import {
@@ -23,36 +21,44 @@ import { maxListsPerSecond } from "../contract/Limits.ts"
 import { batchPath, historyPath, statementPath, usagePath } from "../contract/Wire.ts"
 import type { Scope } from "../Scope.ts"
 import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
-import { currentRequest } from "./CurrentRequest.ts"
-import { refuse } from "./errorAnswer.ts"
+import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
+import { headersOf, refuse } from "./errorAnswer.ts"
 import { counter, RateLimit, type Refusal } from "./RateLimit.ts"
+
+/** Makes the check of a request. It fails with the error of the answer and with its headers. */
+export const admission = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const { count, enter } = yield* RateLimit
+  const countList = counter(listLimit, yield* Effect.clock)
+
+  return (secret: Redacted.Redacted<string>, path: string, current: CurrentRequest["Type"]) =>
+    Effect.gen(function* () {
+      const key = yield* Effect.mapError(keys.authenticate(secret), notKnown)
+      current.key = key
+      const denial = denialOf(key, path === batchPath ? "check" : "read")
+      if (denial !== undefined)
+        return yield* Effect.fail({ error: new Forbidden({ message: denial }), headers: {} })
+      yield* Effect.mapError(enter(key.id), tooMany)
+      const refusal =
+        count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
+      return refusal === undefined ? key : yield* Effect.fail(tooMany(refusal))
+    })
+})
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
-  Effect.gen(function* () {
-    const keys = yield* ApiKeys
-    const { count, enter } = yield* RateLimit
-    const countList = counter(listLimit, yield* Effect.clock)
-
-    return Authorization.of({
+  Effect.map(admission, (admit) =>
+    Authorization.of({
       apiKey: (secret) =>
         Effect.gen(function* () {
-          const key = yield* Effect.catchAll(keys.authenticate(secret), (error) =>
-            refuse(errorOf(error)),
-          )
-          const current = yield* currentRequest
-          current.key = key
           const { path } = (yield* RouteContext).route
-          const denial = denialOf(key, path === batchPath ? "check" : "read")
-          if (denial !== undefined) return yield* refuse(new Forbidden({ message: denial }))
-          yield* Effect.catchAll(enter(key.id), tooMany)
-          const refusal =
-            count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
-          if (refusal !== undefined) return yield* tooMany(refusal)
-          return key
+          return yield* Effect.catchAll(
+            admit(secret, path, yield* currentRequest),
+            ({ error, headers }) => refuse(error, headers),
+          )
         }),
-    })
-  }),
+    }),
+  ),
 )
 
 /** The paths whose answers are long lists, which cost the process more than other answers. */
@@ -68,9 +74,15 @@ const denialOf = ({ accountSuspendedAt, scopes }: AccountKey, scope: Scope) => {
     : `The API key does not have the scope ${scope}, which this request needs.`
 }
 
-const errorOf = (error: InvalidApiKey | StoreTimeout) =>
-  error._tag === "InvalidApiKey"
-    ? new Unauthorized({ message: unauthorizedMessage })
-    : new ServiceUnavailable({ message: unavailableMessage })
+const notKnown = ({ _tag }: InvalidApiKey | StoreTimeout) => {
+  const error =
+    _tag === "InvalidApiKey"
+      ? new Unauthorized({ message: unauthorizedMessage })
+      : new ServiceUnavailable({ message: unavailableMessage })
+  return { error, headers: headersOf(error) }
+}
 
-const tooMany = ({ headers, message }: Refusal) => refuse(new TooManyRequests({ message }), headers)
+const tooMany = ({ headers, message }: Refusal) => ({
+  error: new TooManyRequests({ message }),
+  headers,
+})

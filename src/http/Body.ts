@@ -14,8 +14,8 @@ import { maxBodyBytes } from "../contract/Limits.ts"
 export const json = (
   request: HttpServerRequest,
 ): Effect.Effect<unknown, InvalidRequest | PayloadTooLarge> => {
-  const { "content-length": length, "content-type": contentType = "" } = request.headers
-  if (!isJson.test(contentType)) return invalid(Issues.invalidContentType)
+  const { "content-length": length, "content-type": contentType } = request.headers
+  if (!isJson(contentType)) return invalid(Issues.invalidContentType)
   return Number(length) > maxBodyBytes ? tooLarge : Effect.flatMap(bytesOf(request), parse)
 }
 
@@ -23,7 +23,8 @@ export const json = (
 export const isAbsent = ({ headers }: HttpServerRequest) =>
   headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0
 
-const isJson = /^\s*application\/json\s*(;|$)/i
+/** True for the content type of JSON, with or without parameters. */
+export const isJson = (contentType = "") => /^\s*application\/json\s*(;|$)/i.test(contentType)
 
 const bytesOf = (request: HttpServerRequest) =>
   Effect.tryPromise(async () => {

@@ -1,12 +1,30 @@
-/** Reads a built page and prepares it for serving: compresses the page and computes its ETag. */
+/** The built pages. Reads one and prepares it for serving: compresses it and computes its ETag. */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import * as Schema from "effect/Schema"
-import type { PagePath } from "./PagePath.ts"
 
+/** The paths of the HTML pages. The build makes one page for each path. */
+export const PagePath = Schema.Literal(
+  "/console",
+  "/docs",
+  "/docs/guide/changes",
+  "/docs/guide/client",
+  "/docs/guide/contributing",
+  "/docs/guide/design",
+  "/docs/guide/ledger",
+  "/docs/guide/monitoring",
+  "/docs/guide/operating",
+  "/docs/guide/postgresql",
+  "/docs/guide/providers",
+  "/docs/guide/simulation",
+  "/docs/guide/speed",
+)
+export type PagePath = typeof PagePath.Type
+
+/** A page as it is served. */
 export interface Page {
   readonly html: Uint8Array
   readonly gzip: Uint8Array

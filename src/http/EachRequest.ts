@@ -35,18 +35,16 @@ import type { Path } from "./Routes.ts"
 export interface Options {
   /** Origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
-  /** The maximum duration of a request, measured from its arrival. */
   readonly requestTimeout: Duration.DurationInput
 }
 
-interface Server {
+export interface Server {
   readonly pathOf: (url: string) => Path | undefined
   readonly isDraining: () => boolean
   /** The requests that are under way, also those whose client has left. */
   readonly running: FiberSet.FiberSet
 }
 
-/** Makes a middleware that never fails. */
 export const make = (server: Server, options: Options) => {
   const { pathOf, running } = server
   const timeoutMs = Duration.toMillis(options.requestTimeout)
@@ -56,12 +54,7 @@ export const make = (server: Server, options: Options) => {
     Effect.gen(function* () {
       const request = originForm(yield* HttpServerRequest)
       const source = NodeHttpServerRequest.toIncomingMessage(request)
-      const arrived: Arrived = {
-        request,
-        path: pathOf(request.url),
-        current: { id: RequestId.make(uniqueId(), { disableValidation: true }) },
-        startedAt: yield* MonotonicClock.now,
-      }
+      const arrived = arrive(request, pathOf(request.url), yield* MonotonicClock.now)
       const given = Context.make(HttpServerRequest, request).pipe(
         Context.add(CurrentRequest, arrived.current),
         Context.add(Deadline, arrived.startedAt + timeoutMs),
@@ -70,7 +63,8 @@ export const make = (server: Server, options: Options) => {
       const isClosed = arrived.path?.path.startsWith(Wire.adminPrefix) === true
       const fiber = yield* (HeaderCheck.refusalOf(source) ?? (isClosed ? app : withCors(app))).pipe(
         Effect.catchAllCause(answerFailure(arrived)),
-        Effect.flatMap(finish(arrived, server, options)),
+        Effect.flatMap(completed(request, options)),
+        Effect.flatMap(finish(arrived, server)),
         Effect.scoped,
         Effect.provide(given),
         Effect.interruptible,
@@ -84,27 +78,34 @@ export const make = (server: Server, options: Options) => {
     })
 }
 
-interface Arrived {
-  readonly request: HttpServerRequest
+export interface Arrived {
+  readonly request: Target
   readonly path: Path | undefined
   readonly current: CurrentRequest["Type"]
   readonly startedAt: number
 }
 
+type Target = Pick<HttpServerRequest, "method" | "url">
+
+export const arrive = (request: Target, path: Path | undefined, startedAt: number): Arrived => ({
+  request,
+  path,
+  current: { id: RequestId.make(uniqueId(), { disableValidation: true }) },
+  startedAt,
+})
+
 /** Measures and logs an answer, and adds the headers that every answer has. */
-const finish =
-  ({ current, path, request, startedAt }: Arrived, { isDraining }: Server, options: Options) =>
+export const finish =
+  ({ current, path, request, startedAt }: Arrived, { isDraining }: Server) =>
   (response: HttpServerResponse.HttpServerResponse) =>
     Effect.gen(function* () {
       const durationMs = (yield* MonotonicClock.now) - startedAt
       const { method, url } = request
       Meters.answered(method, path?.path ?? "other", response.status, durationMs / 1000)
       yield* RequestLog.logAnswer(path, method, current, response.status, durationMs)
-      return HttpServerResponse.setHeaders(yield* completed(request, response), {
+      return HttpServerResponse.setHeaders(response, {
         "x-request-id": current.id,
         ...(isPrivate(path?.path ?? url) && { "cache-control": "no-store" }),
-        // The CORS middleware overwrites this header.
-        ...(options.corsOrigins.length > 0 && { vary: withOrigin(response.headers["vary"]) }),
         ...(isDraining() && { connection: "close" }),
       })
     })
@@ -117,17 +118,23 @@ const originForm = (request: HttpServerRequest) => {
 }
 
 // Runs the handlers that middleware registered for this answer, such as the one that adds the CORS
-// headers.
-const completed = (request: HttpServerRequest, response: HttpServerResponse.HttpServerResponse) =>
-  Effect.flatMap(FiberRef.get(HttpApp.currentPreResponseHandlers), (handler) =>
-    Option.isNone(handler)
-      ? Effect.succeed(response)
-      : Effect.orDie(handler.value(request, response)),
-  )
+// headers. That one overwrites `vary`.
+const completed =
+  (request: HttpServerRequest, { corsOrigins }: Options) =>
+  (response: HttpServerResponse.HttpServerResponse) =>
+    Effect.gen(function* () {
+      const handler = yield* FiberRef.get(HttpApp.currentPreResponseHandlers)
+      const answer = Option.isNone(handler)
+        ? response
+        : yield* Effect.orDie(handler.value(request, response))
+      return corsOrigins.length === 0
+        ? answer
+        : HttpServerResponse.setHeader(answer, "vary", withOrigin(response.headers["vary"]))
+    })
 
 // Answers 404 or 405 without a route, and 500 after a defect. The contract's errors do not reach
 // this function, because the routes encode them.
-const answerFailure =
+export const answerFailure =
   ({ current, path, request }: Arrived) =>
   (cause: Cause.Cause<unknown>) => {
     if (Option.exists(Cause.failureOption(cause), (error) => error instanceof RouteNotFound)) {
@@ -148,7 +155,7 @@ const noRoute = (method: string, path: Path | undefined) => {
   )
 }
 
-// True for a path under `/v1` or `/admin`. No cache may store the answers to requests for it.
+// No cache may store the answers to requests for these paths.
 const isPrivate = (path: string) => /^\/+(?:v1|admin)(?:[/?]|$)/i.test(path)
 
 const withOrigin = (vary: string | undefined) => (vary === undefined ? "Origin" : `${vary}, Origin`)

@@ -24,10 +24,7 @@ const [working, done, listening] = ["working", "done", "listening"]
 
 const notReady = "The service is not ready for requests; the field 'parts' of this answer says why."
 
-/**
- * Makes two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
- * state of each part, with 200 when this process can serve requests and 503 when it cannot.
- */
+/** `/health/live` answers 200 while the process runs, `/health/ready` when it can serve requests. */
 export const make = Effect.gen(function* () {
   const health = yield* Health
   const listener = yield* Listener

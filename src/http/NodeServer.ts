@@ -1,7 +1,4 @@
-/**
- * The Node HTTP server: its limits, its answer to invalid HTTP, and how it starts and stops to
- * listen.
- */
+/** Node's HTTP server: its limits, its answer to invalid HTTP, and how it starts and stops. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 import type { Duplex } from "node:stream"
@@ -20,63 +17,43 @@ export interface Options {
   readonly port: number
   /** How the names of the settings of host and port begin. Default: `AUTHORITY`. */
   readonly settingPrefix?: string
-  /** The maximum number of open connections. Further connections are refused at once. */
+  /** Further connections are refused at once. */
   readonly maxConnections: number
   /** Overrides of `defaultLimits`, for tests. */
   readonly limits?: Partial<Limits>
 }
 
 /** The limits of one connection. Times are in milliseconds. */
-export interface Limits {
-  /**
-   * The time limit for receiving a request's headers. It starts when the connection opens; for a
-   * later request on the connection, it starts with that request's first byte.
-   */
-  readonly headersMs: number
-  /** The time limit for headers and body together, not shorter than `headersMs`. */
-  readonly requestMs: number
-  /**
-   * The maximum time without traffic, between two requests or while a client does not read its
-   * answer.
-   */
-  readonly idleMs: number
-  /** How long a refused connection stays open, so that its client can read the error. */
-  readonly refusedMs: number
-  /** How long the rest of a body is discarded after an answer that came before its end. */
-  readonly discardMs: number
-}
-
-export const defaultLimits: Limits = {
+export const defaultLimits = {
+  /** For the headers of a request, from the start of its connection or from its first byte. */
   headersMs: 15_000,
+  /** For headers and body together. */
   requestMs: 60_000,
+  /** Without traffic, between two requests or while a client does not read its answer. */
   idleMs: 60_000,
+  /** From an error before the end of a request, which its client has to read, to the closing. */
   refusedMs: 1000,
-  discardMs: 2000,
 }
 
-/** The server cannot listen on the address. `message` says what to do. */
+export type Limits = typeof defaultLimits
+
 export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly message: string
 }> {}
 
-/** Provides the HTTP server to the layers that report its address or its state. */
 export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
-    /** The address that the server listens on. Throws when the server does not listen yet. */
+    /** Throws when the server does not listen yet. */
     readonly address: () => { readonly port: number; readonly url: string }
     /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
-    /**
-     * Begins the shutdown: accepts no connection any more and waits until all are closed. Closes
-     * idle connections soon, but not at once, so that requests that are on the wire are answered.
-     */
+    /** Waits until all connections are closed. Idle ones end soon, after what is on the wire. */
     readonly drain: Effect.Effect<void>
   }
 >() {}
 
-/** Makes a server that does not listen yet. */
 export const make = (options: Pick<Options, "maxConnections" | "limits">): Listener["Type"] => {
   const limits = { ...defaultLimits, ...options.limits }
   const server = Http.createServer({
@@ -99,7 +76,7 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
     // A connection that closes at once could lose the answer.
     response.on("finish", () => {
       if (request.complete) return
-      setTimeout(() => request.complete || request.destroy(), limits.discardMs).unref()
+      setTimeout(() => request.complete || request.destroy(), limits.refusedMs).unref()
     })
   })
   // Node would answer 417 to any `Expect` other than `100-continue`. We ignore the header.
@@ -127,15 +104,13 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   }
 }
 
-// Answers invalid HTTP directly on the socket, because Node makes no request object for it. Then
-// waits a little, because a client whose connection is destroyed may lose the answer.
+// Answers on the socket, because Node makes no request object for invalid HTTP.
 const refuse = (refusedMs: number) => (error: Error, socket: Duplex) => {
   if (!socket.writable) return
   socket.end(refusalOf(error))
   setTimeout(() => socket.destroy(), refusedMs).unref()
 }
 
-// Returns the raw HTTP response to a request that is invalid, has too large headers or is too slow.
 const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =

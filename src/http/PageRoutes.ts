@@ -3,16 +3,13 @@ import { makeRoute } from "@effect/platform/HttpRouter"
 import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import type { Page } from "./BuiltPage.ts"
+import { type Page, PagePath, read } from "./BuiltPage.ts"
 import { failure } from "./errorAnswer.ts"
-import { PagePath } from "./PagePath.ts"
 
 export const paths = PagePath.literals
 
 export interface Options {
-  /** True when figures may be synthetic. The console then shows a notice. */
   readonly hasSyntheticFigures: boolean
-  /** True when the server also serves the administration. The console then has a page for it. */
   readonly hasAdministration: boolean
 }
 
@@ -61,19 +58,17 @@ const pageAt = (path: PagePath, options: Options) => {
   )
 }
 
-// Redirects to the page's path without the slash at its end. `location` is relative to the path
-// with the slash.
+// `location` is relative to the path with the slash.
 const withoutSlash = (path: PagePath) =>
   HttpServerResponse.empty({
     status: 308,
     headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
   })
 
-// Reads a page at the first request for it, because reading all pages would delay the server's start.
-// All requests share one page.
+// Reads a page at the first request for it, for all requests.
 const loader = (path: PagePath, options: Options) => {
   let page: Promise<Page> | undefined
-  return () => (page ??= import("./BuiltPage.ts").then(({ read }) => read(path, options)))
+  return () => (page ??= read(path, options))
 }
 
 const responseOf = (page: Page, request: HttpServerRequest) => {
@@ -90,8 +85,7 @@ const responseOf = (page: Page, request: HttpServerRequest) => {
     : HttpServerResponse.uint8Array(page.html, { headers, contentType })
 }
 
-// The security headers of every page: no other site may frame the page, control its window, or read
-// its content.
+// No other site may frame a page, control its window, or read its content.
 const safeguards = {
   "cache-control": "no-cache",
   "cross-origin-opener-policy": "same-origin",

@@ -1,6 +1,6 @@
 /**
- * Limits how many requests one account may make in a time window, and how many requests of one key
- * are under way. Each process counts only the requests that it receives. The headers follow the IETF draft on RateLimit header fields.
+ * Limits the requests of an account in a time window, and those of a key that are under way, in each
+ * process. The headers follow the IETF draft on RateLimit header fields.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -20,7 +20,6 @@ export interface Limit {
   readonly per: Duration.Duration
 }
 
-/** The message and the headers of a 429. The headers say when to retry. */
 export interface Refusal {
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
@@ -42,7 +41,6 @@ interface Window<Key> {
   readonly counts: Map<Key, number>
 }
 
-/** Without a limit, every request passes. */
 export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
   Layer.effect(
     RateLimit,
@@ -75,10 +73,7 @@ const tooManyUnderWay: Refusal = {
   headers: { "retry-after": String(retryAfterSeconds) },
 }
 
-/**
- * Makes a counter with fixed time windows. The first request after the end of a window starts the
- * next window.
- */
+/** Counts in fixed windows. The first request after the end of a window starts the next one. */
 export const counter = <Key = AccountId>(
   { per, requests }: Limit,
   clock: Clock.Clock,

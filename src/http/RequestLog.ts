@@ -1,8 +1,4 @@
-/**
- * Logs a line for each request to an endpoint, at level `debug`: account, status, duration, and the
- * number of outcomes by reason. The line contains no text from the client, so it cannot leak an API
- * key.
- */
+/** Logs requests. No line has text from the client, so none can leak an API key. */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -12,7 +8,7 @@ import type { RequestId } from "../RequestId.ts"
 import type { CurrentRequest } from "./CurrentRequest.ts"
 import type { Path } from "./Routes.ts"
 
-/** Logs the line of an answered request, unless the log level excludes `debug`. */
+/** At level `debug`, for endpoints only. */
 export const logAnswer = (
   path: Path | undefined,
   method: string,
@@ -33,7 +29,6 @@ export const logAnswer = (
     })
   })
 
-/** Logs the cause of a 500. */
 export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
   Effect.annotateLogs(
     Effect.logError(

@@ -16,7 +16,6 @@ import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as PageRoutes from "./PageRoutes.ts"
 
-/** A route, with the name of its endpoint if an API declares one. */
 export interface Route {
   readonly route: HttpRouter.Route<unknown>
   readonly endpoint?: string
@@ -54,7 +53,6 @@ export const ofApi = <Id extends string, Groups extends Group, E, R>(
 type Response = HttpServerResponse.HttpServerResponse
 type App = Effect.Effect<Response, unknown, HttpRouter.HttpRouter.Provided>
 
-/** The routes of the contract. */
 export const contract = ofApi(Api).pipe(
   Effect.provide(
     Layer.merge(handlers.metrics, handlers.quota).pipe(
@@ -63,7 +61,6 @@ export const contract = ofApi(Api).pipe(
   ),
 )
 
-/** The routes that no API declares. */
 export const others = (options: PageRoutes.Options) =>
   Effect.gen(function* () {
     const routes = [
@@ -75,7 +72,6 @@ export const others = (options: PageRoutes.Options) =>
     return routes.map((route): Route => ({ route }))
   })
 
-/** The paths that are for operators. Requests for them are not traced. */
 export const operatorPaths: ReadonlyArray<string> = ["/metrics", ...HealthRoutes.paths]
 
 const metrics = Effect.map(Prometheus.make, (text) =>
@@ -84,8 +80,7 @@ const metrics = Effect.map(Prometheus.make, (text) =>
   ),
 )
 
-// The OpenAPI document. It is generated at the first request for it, because generating it earlier
-// would delay the server's start.
+// Generated at the first request for it, because generating it earlier would delay the start.
 const openApi = Effect.cached(
   Effect.promise(async () => {
     const { fromApi } = await import("@effect/platform/OpenApi")
@@ -93,7 +88,6 @@ const openApi = Effect.cached(
   }),
 )
 
-/** A path of the server. */
 export interface Path {
   readonly path: string
   readonly methods: ReadonlyArray<string>

@@ -13,6 +13,7 @@ import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as EachRequest from "./EachRequest.ts"
+import * as FastPath from "./FastPath.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as PageRoutes from "./PageRoutes.ts"
 import * as RateLimit from "./RateLimit.ts"
@@ -21,11 +22,9 @@ import * as Routes from "./Routes.ts"
 export interface Options extends NodeServer.Options, EachRequest.Options {
   /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** The rate limit that applies to each account; undefined for no limit. */
+  /** Of each account; undefined for no limit. */
   readonly rateLimit: RateLimit.Limit | undefined
-  /**
-   * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.
-   */
+  /** Tracing costs time, so it is off when no exporter is configured. */
   readonly isTraced: boolean
   /** True when figures may be synthetic. The console then shows a notice. */
   readonly hasSyntheticFigures: boolean
@@ -37,10 +36,7 @@ export interface AdministrationOptions<R = never> {
   readonly routes: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
 }
 
-/**
- * Building the layer starts the server. On release, the server drains before the layers that it
- * needs are released.
- */
+/** On release, the server drains before the layers that it needs are released. */
 export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
@@ -69,7 +65,6 @@ export const layer = <R = never>(options: Options, administration?: Administrati
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
 
-/** Listens until the scope ends, and answers every request. */
 const serve = (
   listener: NodeServer.Listener["Type"],
   routes: ReadonlyArray<Routes.Route>,
@@ -79,7 +74,8 @@ const serve = (
     const requests = yield* Scope.make()
     const running = yield* Scope.extend(FiberSet.make(), requests)
     const pathOf = Routes.pathFinder(routes)
-    const eachRequest = EachRequest.make({ ...listener, pathOf, running }, options)
+    const server = { ...listener, pathOf, running }
+    const eachRequest = EachRequest.make(server, options)
     const router = HttpRouter.fromIterable(routes.map(({ route }) => route))
     const app = yield* HttpRouter.withRouterConfig(HttpRouter.toHttpApp(router), Routes.config)
     const handler = yield* NodeHttpServer.makeHandler(eachRequest(app)).pipe(
@@ -88,16 +84,13 @@ const serve = (
       ),
       Effect.locally(Headers.currentRedactedNames, [unrecordedHeaders]),
     )
-    listener.server.on("request", handler)
+    const fastPath = yield* FastPath.make(server, options)
+    listener.server.on("request", fastPath(handler))
     yield* NodeServer.listen(listener, options)
     yield* Effect.addFinalizer(() => stop(listener, running, requests, options.shutdownTimeout))
   })
 
-/**
- * Waits until all connections are closed and no request is under way. After the timeout, closes the
- * connections and interrupts what is still under way. Waits at most a second for what cannot be
- * interrupted, such as a commit that hangs.
- */
+/** Waits at most a second for what cannot be interrupted, such as a commit that hangs. */
 const stop = (
   { drain, server }: NodeServer.Listener["Type"],
   running: FiberSet.FiberSet,
@@ -112,10 +105,7 @@ const stop = (
     yield* Effect.timeoutOption(Effect.interruptible(end), "1 second")
   })
 
-/**
- * An unknown URL is not traced, because a span records the URL, and a mistyped URL or a query may
- * contain an API key. The paths for operators are not traced either.
- */
+/** A span records the URL, and a mistyped URL or a query may contain an API key. */
 const isTraced = (url: string, path: Routes.Path | undefined) =>
   path?.path === url && !Routes.operatorPaths.includes(url)
 

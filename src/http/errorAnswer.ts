@@ -31,7 +31,8 @@ export const refuseUnavailable = () =>
 export const reading = <A, E, R>(read: Effect.Effect<A, E, R>) =>
   Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
 
-const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
+/** The headers that an error of the contract adds to the answer. */
+export const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
   const { _tag } = error
   if (error instanceof Envelope.PaymentRequired) {
     return {

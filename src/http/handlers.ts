@@ -15,6 +15,7 @@ import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import {
   Api,
+  type BatchHeaders,
   type HistoryResponse,
   type PreviewResponse,
   type StatementResponse,
@@ -31,50 +32,29 @@ import { isoTime } from "../time/isoTime.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
 import { UsageReport } from "../UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
-import { currentRequest } from "./CurrentRequest.ts"
+import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
 import * as OneByOne from "./OneByOne.ts"
 import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(
     Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory, OneByOne.make]),
-    ([{ check, preview }, ledger, history, oneByOne]) =>
+    ([useCase, ledger, history, oneByOne]) =>
       handlers
         .handleRaw("history", answerHistory(history, "client", oneByOne))
         .handle("checkBatch", ({ headers, payload: { urls } }) =>
           Effect.gen(function* () {
-            const current = yield* currentRequest
-            const { accountId, id: apiKeyId } = yield* CurrentKey
-            const asked = {
-              ...Batch.parse(urls),
-              accountId,
-              apiKeyId,
-              requestId: current.id,
-              idempotencyKey: headers["idempotency-key"],
-              limit: headers["x-max-credits"],
-              wantsSources: headers.prefer ?? false,
-              maxAgeMs: headers["cache-control"],
-            }
-            const report = yield* Effect.catchAll(check(asked), (refusal) =>
-              // An expired hold is a fault of the service, so it is logged and answered with 500.
-              refusal._tag === "HoldExpired"
-                ? Effect.die(refusal)
-                : refuse(errorOf(refusal, asked)),
+            const asked = { urls, headers, key: yield* CurrentKey }
+            return yield* Effect.catchAll(
+              checkBatch(useCase, asked, yield* currentRequest),
+              (error) => refuse(error),
             )
-            current.report = report
-            CheckMeters.count(report)
-            return HttpServerResponse.unsafeJson(BatchAnswer.of(report), {
-              headers: {
-                ...(report.isReplay && { "idempotent-replayed": "true" }),
-                ...(report.sources && { "preference-applied": "provenance", vary: "Prefer" }),
-              },
-            })
           }),
         )
         .handle("previewBatch", ({ headers, payload: { urls } }) =>
           Effect.gen(function* () {
             const { accountId, budget, id } = yield* CurrentKey
-            const { entries, maxCredits, summary } = yield* preview(
+            const { entries, maxCredits, summary } = yield* useCase.preview(
               Batch.parse(urls),
               headers["cache-control"],
             )
@@ -92,6 +72,43 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         ),
   ),
 )
+
+interface Asked {
+  readonly urls: ReadonlyArray<string>
+  readonly headers: typeof BatchHeaders.Type
+  readonly key: AccountKey
+}
+
+/** Checks a batch and makes the answer. Fails with an error of the contract. */
+export const checkBatch = (
+  { check }: AuthorityCheck["Type"],
+  { headers, key, urls }: Asked,
+  current: CurrentRequest["Type"],
+) =>
+  Effect.gen(function* () {
+    const batch = {
+      ...Batch.parse(urls),
+      accountId: key.accountId,
+      apiKeyId: key.id,
+      requestId: current.id,
+      idempotencyKey: headers["idempotency-key"],
+      limit: headers["x-max-credits"],
+      wantsSources: headers.prefer ?? false,
+      maxAgeMs: headers["cache-control"],
+    }
+    const report = yield* Effect.catchAll(check(batch), (refusal) =>
+      // An expired hold is a fault of the service, so it is logged and answered with 500.
+      refusal._tag === "HoldExpired" ? Effect.die(refusal) : Effect.fail(errorOf(refusal, batch)),
+    )
+    current.report = report
+    CheckMeters.count(report)
+    return HttpServerResponse.unsafeJson(BatchAnswer.of(report), {
+      headers: {
+        ...(report.isReplay && { "idempotent-replayed": "true" }),
+        ...(report.sources && { "preference-applied": "provenance", vary: "Prefer" }),
+      },
+    })
+  })
 
 /** Answers with the history of a URL. */
 export const answerHistory =

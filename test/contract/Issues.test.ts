@@ -247,19 +247,4 @@ describe("a long list", () => {
     const decoded = decoder(BatchRequest)({ urls: Array(10_001).fill("a") })
     assert.deepStrictEqual(decoded, Either.left([urlsTooMany]))
   })
-
-  const decodeTags = (tags: ReadonlyArray<unknown>) =>
-    decoder(Schema.Struct({ tags: Schema.Array(Schema.String) }))({ tags })
-
-  it("a list without a maximum length is validated beyond its first 100 items", () => {
-    const tags = [...Array(200).fill("a"), 7]
-    const decoded = Either.flip(decodeTags(tags))
-    const issues = [wrongType("string", "number", ["tags", "200"])]
-    assert.deepStrictEqual(decoded, Either.right(issues))
-  })
-
-  it("a list without a maximum length is decoded completely", () => {
-    const tags = Array(200).fill("a")
-    assert.deepStrictEqual(decodeTags(tags), Either.right({ tags }))
-  })
 })

@@ -29,7 +29,6 @@ const limits = {
   requestMs: 600,
   idleMs: 2000,
   refusedMs: 100,
-  discardMs: 200,
 }
 
 describe("a client that never closes its side of the connection", () => {

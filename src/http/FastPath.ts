@@ -1,0 +1,142 @@
+/**
+ * Answers a batch without the framework, which takes most of the time of a request whose figures are
+ * known. It takes a valid request that arrived whole, and leaves all others to the framework as they
+ * came. The service gives the same answers without this file.
+ */
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http"
+import { isUtf8 } from "node:buffer"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { AuthorityCheck } from "../AuthorityCheck.ts"
+import { BatchHeaders, BatchRequest } from "../contract/Api.ts"
+import { batchPath } from "../contract/Wire.ts"
+import { Deadline } from "../Deadline.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
+import * as Authorization from "./Authorization.ts"
+import { isJson } from "./Body.ts"
+import * as EachRequest from "./EachRequest.ts"
+import { failure, headersOf } from "./errorAnswer.ts"
+import * as handlers from "./handlers.ts"
+import * as HeaderCheck from "./HeaderCheck.ts"
+
+interface Options extends EachRequest.Options {
+  readonly isTraced: boolean
+}
+
+/** Makes a function that puts the fast path before another handler of requests. */
+export const make = (server: EachRequest.Server, options: Options) =>
+  Effect.gen(function* () {
+    const admit = yield* Authorization.admission
+    const useCase = yield* AuthorityCheck
+    const clock = yield* Effect.clock
+    const run = yield* FiberSet.runtime(server.running)()
+    const path = server.pathOf(batchPath)
+    const timeoutMs = Duration.toMillis(options.requestTimeout)
+
+    const answer = ({ headers, secret, urls }: Asked, arrived: EachRequest.Arrived) =>
+      Effect.gen(function* () {
+        const key = yield* admit(secret, batchPath, arrived.current)
+        const checked = handlers.checkBatch(useCase, { urls, headers, key }, arrived.current)
+        return yield* Effect.mapError(checked, (error) => ({ error, headers: headersOf(error) }))
+      }).pipe(
+        Effect.catchAll(({ error, headers }) =>
+          Effect.succeed(
+            HttpServerResponse.setHeaders(failure(statuses[error._tag], error.message), headers),
+          ),
+        ),
+        Effect.catchAllCause(EachRequest.answerFailure(arrived)),
+        Effect.flatMap(EachRequest.finish(arrived, server)),
+        Effect.scoped,
+        Effect.provideService(Deadline, arrived.startedAt + timeoutMs),
+      )
+
+    return (otherwise: RequestListener): RequestListener => {
+      // The framework adds the headers of CORS, and the spans of traced requests.
+      const isOff = path === undefined || options.isTraced || options.corsOrigins.length > 0
+      if (isOff) return otherwise
+      return (request, response) => {
+        if (!isBatch(request)) return otherwise(request, response)
+        const startedAt = MonotonicClock.unsafeNow(clock)
+        // Now the parser has read the body, if it arrived with the headers.
+        process.nextTick(() => {
+          const asked = askedBy(request)
+          if (asked === undefined) return otherwise(request, response)
+          const arrived = EachRequest.arrive({ method: "POST", url: batchPath }, path, startedAt)
+          run(
+            Effect.matchCause(answer(asked, arrived), {
+              onSuccess: (answered) => send(response, answered),
+              onFailure: () => response.destroy(),
+            }),
+          )
+        })
+      }
+    }
+  })
+
+/** What a request asks for, decoded. */
+interface Asked {
+  readonly secret: Redacted.Redacted<string>
+  readonly headers: typeof BatchHeaders.Type
+  readonly urls: ReadonlyArray<string>
+}
+
+const isBatch = (request: IncomingMessage) =>
+  request.url === batchPath &&
+  request.method === "POST" &&
+  isJson(request.headers["content-type"]) &&
+  HeaderCheck.refusalOf(request) === undefined
+
+/** Returns undefined, and leaves the body in place, when the framework must answer. */
+const askedBy = (request: IncomingMessage): Asked | undefined => {
+  const secret = request.headers["x-api-key"]
+  const length = Number(request.headers["content-length"])
+  // A body of no bytes is not read, because that would end it.
+  const isWhole = length > 0 && request.readableLength === length
+  const headers = Option.getOrUndefined(decodeHeaders(request.headers))
+  if (!isWhole || typeof secret !== "string" || headers === undefined) return undefined
+  const bytes: Buffer = request.read()
+  const body = jsonOf(bytes)
+  if (isValid(body)) return { secret: Redacted.make(secret), headers, urls: body.urls }
+  request.unshift(bytes)
+  return undefined
+}
+
+const decodeHeaders = Schema.decodeUnknownOption(BatchHeaders)
+
+const isValid = TypeGuard.make(BatchRequest)
+
+const jsonOf = (bytes: Buffer): unknown => {
+  try {
+    return isUtf8(bytes) ? JSON.parse(bytes.toString()) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const statuses = {
+  Unauthorized: 401,
+  PaymentRequired: 402,
+  Forbidden: 403,
+  Conflict: 409,
+  UnprocessableContent: 422,
+  TooManyRequests: 429,
+  InternalServerError: 500,
+  ServiceUnavailable: 503,
+} as const
+
+const send = (response: ServerResponse, answer: HttpServerResponse.HttpServerResponse) => {
+  const { body, headers, status } = answer
+  if (body._tag !== "Uint8Array") throw new Error("the answer is not JSON")
+  response.writeHead(status, {
+    ...headers,
+    "content-type": body.contentType,
+    "content-length": body.contentLength,
+  })
+  response.end(body.body)
+}
