@@ -221,9 +221,10 @@ export class VendorWatch {
       problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
     const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
     const all = this.calls.filter((call) => isOf(call, startedAt) && call.pages.has(page))
-    // A call that has timed out may end a little later than the lookups that wait for it.
+    // A call that has timed out may end a little later than the lookups that wait for it: its time
+    // began before the vendor got it.
     const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
-    if (all.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
+    if (all.some((call) => endOf(call) <= world.now + slackMs && !call.pages.get(page))) return
     // What a call has just fetched may be too old for the lookup, or after a jump of the clock.
     const own = lookup.hasMaxAge || this.jumpedAt >= startedAt ? [] : all
     const isAnswered = own.some(
