@@ -3,7 +3,8 @@
  * when `--concurrency` hold/settle pairs run at a time and can share transactions. Fails unless the
  * final balance is exact and the ledger passes its audit. Before and after, measures a baseline on
  * the same store: one operation at a time, each in its own transaction. Prints the ratio of the two
- * speeds. If the computer has other load, only this ratio is meaningful.
+ * speeds. If the computer has other load, only this ratio is meaningful. Tracing is off, as in a
+ * service that exports no traces.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores sqlite,postgres] [--slow-disk]
@@ -95,7 +96,7 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
         `${together.toFixed(0)} operations/s, ${alone.toFixed(0)} with one transaction each: ` +
         `ratio ${(together / alone).toFixed(1)}`,
     )
-  }).pipe(Effect.provide(store), Effect.runPromise)
+  }).pipe(Effect.provide(store), Effect.withTracerEnabled(false), Effect.runPromise)
 
 const benches: Record<string, () => Promise<void>> = {
   sqlite: () => run("SQLite", ledger("sqlite")),

@@ -6,8 +6,6 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import type { AccountId } from "../Account.ts"
@@ -15,23 +13,23 @@ import { type ApiKey, ApiKeyId } from "../ApiKey.ts"
 import * as Budget from "./Budget.ts"
 import { Budgets, type UseIn } from "./Budgets.ts"
 import { Credits } from "./Credits.ts"
-import * as TypeGuard from "../schema/TypeGuard.ts"
-import { execute } from "../sql/prepared.ts"
+import * as prepared from "../sql/prepared.ts"
 import { inserter, isAmong, type Table } from "../sql/bulkRows.ts"
 
 /** One row for each key and each of the periods that were used, or a row of 0 for the first. */
-const Row = Schema.Struct({
-  apiKeyId: ApiKeyId,
-  budgetId: Budget.BudgetId,
-  credits: Credits,
-  period: Budget.Period,
-  since: Schema.Int,
-  start: Schema.Int,
-  charged: Credits,
-  held: Credits,
-  holds: Schema.Int,
-})
-const decode = TypeGuard.decoder(Schema.Array(Row))
+const decodeRows = prepared.decoder(
+  Schema.Struct({
+    apiKeyId: ApiKeyId,
+    budgetId: Budget.BudgetId,
+    credits: Credits,
+    period: Budget.Period,
+    since: Schema.Int,
+    start: Schema.Int,
+    charged: Credits,
+    held: Credits,
+    holds: Schema.Int,
+  }),
+)
 
 /**
  * Returns a function that reads the budgets of keys, and their uses from the period that contains the
@@ -48,22 +46,20 @@ export const makeRead = (sql: SqlClient.SqlClient) => {
       CASE b.period WHEN 'day' THEN CAST(${0} AS BIGINT) ELSE CAST(${0} AS BIGINT) END)
     WHERE k.id ${isAmong(sql, [])}`.compile()
   return (keys: ReadonlyArray<ApiKeyId>, earliest: number) =>
-    Effect.flatMap(
-      execute(sql, text, [
+    prepared
+      .execute(sql, text, [
         Budget.startOf("day", earliest),
         Budget.startOf("month", earliest),
         JSON.stringify([...new Set(keys)]),
-      ]),
-      (rows) =>
-        Either.mapBoth(decode(rows), { onLeft: ParseResult.parseError, onRight: budgetsOf }),
-    )
+      ])
+      .pipe(
+        Effect.flatMap(decodeRows),
+        Effect.map((rows) => {
+          const budgets = rows.map((row) => [row.apiKeyId, row] as const)
+          return new Budgets(budgets, rows)
+        }),
+      )
 }
-
-const budgetsOf = (rows: ReadonlyArray<typeof Row.Type>) =>
-  new Budgets(
-    rows.map((row) => [row.apiKeyId, row]),
-    rows,
-  )
 
 const budgetUses: Table<UseIn> = {
   name: "budget_uses",

@@ -4,6 +4,7 @@ import * as Order from "effect/Order"
 import type { AccountId } from "../Account.ts"
 import type { ApiKeyId } from "../ApiKey.ts"
 import { type FailureCounts, noFailures } from "../Metrics.ts"
+import { dayMs } from "./Budget.ts"
 import type { Charge, Hold } from "./Hold.ts"
 
 /** What requests used. Only requests that held credits are counted. */
@@ -47,8 +48,6 @@ export interface DailyUsage extends Row {
   readonly accountId: AccountId
   readonly day: number
 }
-
-const dayMs = 24 * 60 * 60 * 1000
 
 /** The UTC day of a time in epoch milliseconds. */
 export const dayOf = (time: number) => Math.floor(time / dayMs)

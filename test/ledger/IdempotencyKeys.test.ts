@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../../src/Account.ts"
 import { AuditLog, CurrentAct } from "../../src/AuditLog.ts"
@@ -23,9 +24,11 @@ import {
   hold,
   newHold,
   open,
+  problemsOf,
   release,
   settle,
 } from "../../scripts/support/ledger.ts"
+import { letOthersRun } from "../../src/time/letOthersRun.ts"
 import { settable } from "../support/SettableClock.ts"
 import { elapse, lease, stores } from "../support/Stores.ts"
 
@@ -36,6 +39,10 @@ const request = (
   account: AccountId,
   { amount = 1, fingerprint = "question", key = "key" } = {},
 ): Hold => newHold(account, amount, { key, fingerprint })
+
+/** The first request with the key has no answer yet, or its lease ended before the charge. */
+const isOver = (error: unknown) =>
+  Predicate.isTagged(error, "IdempotencyKeyInUse") || Predicate.isTagged(error, "HoldExpired")
 
 /** Opens the hold of a request, which must get its idempotency key. */
 const opened = (hold: Hold) =>
@@ -87,6 +94,41 @@ for (const [name, store] of stores) {
         yield* expire
         assert.lengthOf(yield* doneUnder("k"), 0)
       }),
+    )
+  })
+
+  layer(store)(`a clock that is set during commits in ${name}`, (it) => {
+    it.effect(
+      "a clock that steps by an hour, back and forth, during commits charges each request once",
+      () =>
+        Effect.gen(function* () {
+          const { clock, putBack, putForward } = yield* settable
+          const steps = Effect.forEach([putBack, putForward, putForward, putBack], (put) =>
+            Effect.zipRight(
+              Effect.yieldNow(),
+              Effect.sync(() => put("1 hour")),
+            ),
+          ).pipe(Effect.zipRight(letOthersRun), Effect.repeatN(20))
+          yield* Effect.gen(function* () {
+            const account = yield* newAccountWith(160)
+            const paid = (key: string) =>
+              Effect.gen(function* () {
+                const hold = request(account, { key })
+                const answer = yield* open(hold)
+                if (answer === undefined) yield* settle(hold, 1, hold.requestId)
+                return answer ?? hold.requestId
+              }).pipe(Effect.retry({ times: 50, while: isOver }))
+            const answers = (key: string) => Effect.all([paid(key), expire, paid(key)], atOnce)
+            const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
+            const [pairs] = yield* Effect.all(
+              [Effect.forEach(keys, answers, { concurrency: 16 }), steps],
+              atOnce,
+            )
+            for (const [first, , second] of pairs) assert.strictEqual(first, second)
+            assert.deepInclude(yield* figures(account), { charged: 40, held: 0 })
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }).pipe(Effect.withClock(clock))
+        }),
     )
   })
 
