@@ -48,7 +48,7 @@ export class Bills {
    * True when all the rows that the calls of some month may cost reach the ceiling. In trouble the
    * counts may have been added twice.
    */
-  isAtCeiling(provider: string): boolean {
+  isAtCeiling(provider: string, more: number): boolean {
     const ceiling = this.options.ceilingOf(provider) ?? Number.POSITIVE_INFINITY
     const times = this.isTroubled ? 2 : 1
     const own = this.calls.filter(({ call }) => call.provider === provider)
@@ -57,7 +57,7 @@ export class Bills {
       ({ month }) => month,
       ({ call }) => call.pages.size,
     )
-    return [...months.values()].some((targets) => times * targets >= ceiling)
+    return [...months.values()].some((targets) => times * targets + more > ceiling)
   }
 
   /** True when a ceiling could perhaps not be checked since the time. */

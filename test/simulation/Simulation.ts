@@ -232,7 +232,7 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
 
     // At its ceiling a vendor is not asked for some minutes, or until the month ends.
     const isUsable = ({ isExhausted, isPaused, openReason, provider }: Circuit) =>
-      (openReason === undefined && !isPaused) || (isExhausted && bills.isAtCeiling(provider))
+      (openReason === undefined && !isPaused) || (isExhausted && bills.isAtCeiling(provider, 1))
     const circuits = (replica: Replica) =>
       Effect.async<boolean>((resume) =>
         replica.run(

@@ -221,10 +221,9 @@ export class VendorWatch {
       problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
     const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
     const all = this.calls.filter((call) => isOf(call, startedAt) && call.pages.has(page))
-    // A call that has timed out may end a little later than the lookups that wait for it: its time
-    // began before the vendor got it.
+    // A call that has timed out may end a little later than the lookups that wait for it.
     const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
-    if (all.some((call) => endOf(call) <= world.now + slackMs && !call.pages.get(page))) return
+    if (all.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
     // What a call has just fetched may be too old for the lookup, or after a jump of the clock.
     const own = lookup.hasMaxAge || this.jumpedAt >= startedAt ? [] : all
     const isAnswered = own.some(
@@ -235,7 +234,7 @@ export class VendorWatch {
     if (isAnswered) return complain("although a call gave its figures in time")
     // A process that cannot check the ceiling, and one at the ceiling, does not ask the vendor.
     if (bills.mayNotRead(provider, startedAt)) return
-    if (bills.isAtCeiling(provider)) return
+    if (bills.isAtCeiling(provider, lookup.pages.length)) return
     const isLate = world.now >= deadline - slackMs
     // A late lookup has waited for calls and retries that faults made long. Another one fails unasked
     // in a pause that the vendor asked for, or while the circuit is open.
