@@ -6,15 +6,13 @@
  * cache.
  */
 import assert from "node:assert/strict"
-import { execFile, spawn, spawnSync } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
-import { chownSync, copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { chownSync, copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
-import { promisify } from "node:util"
-import * as CompanyProxy from "./support/CompanyProxy.ts"
 import { decodeBatch } from "./support/postBatch.ts"
 
 const words = process.argv.slice(2)
@@ -47,24 +45,6 @@ child.stderr.on("data", (chunk: Buffer) => {
 })
 const exited = once(child, "exit")
 
-/** Checks a list with the executable, in a network whose only way out is a proxy. */
-const checkBehindProxy = async (url: string, key: string) => {
-  const network = await CompanyProxy.start(url)
-  try {
-    writeFileSync(join(folder, "list.txt"), "example.com\n")
-    const service = { AUTHORITY_API_KEY: key, AUTHORITY_URL: "https://service.test" }
-    await promisify(execFile)(program, ["check", "list.txt"], {
-      cwd: folder,
-      ...user,
-      env: { ...service, ...network.settings, XDG_STATE_HOME: join(folder, "state") },
-      timeout: 30_000,
-    })
-    assert.deepEqual([...new Set(network.asked)], ["service.test:443"])
-  } finally {
-    network.stop()
-  }
-}
-
 try {
   const [line] = await once(createInterface(child.stdout), "line", {
     signal: AbortSignal.timeout(60_000),
@@ -85,7 +65,6 @@ try {
   assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
   assert.equal(quota.creditsUsed, 1)
   if (isExecutable) assert.match(stderr, /code cache accepted/)
-  if (isExecutable) await checkBehindProxy(url, demoKey)
   for (const page of ["/console", "/docs", "/docs/guide/operating"]) {
     const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])

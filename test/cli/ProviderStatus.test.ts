@@ -4,10 +4,10 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
+import * as FakeDataForSeo from "../support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
-import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
+import * as FakeMozLinksV2 from "../support/FakeMozLinksV2.ts"
+import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import {
   dataforseo,

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
-import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
+import * as FakeMozLinksV2 from "../support/FakeMozLinksV2.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { ask } from "../support/askVendor.ts"
 import { tags } from "../support/lookup.ts"

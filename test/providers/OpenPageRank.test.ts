@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { checkedFrom, type Outcome } from "../../src/Metrics.ts"
-import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
+import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { answer, ask } from "../support/askVendor.ts"
 import { tags } from "../support/lookup.ts"

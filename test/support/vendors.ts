@@ -1,10 +1,10 @@
 /** Fake vendors on real ports, with the settings that make the program use them. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
+import * as FakeDataForSeo from "./FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
-import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
+import * as FakeMozLinksV2 from "./FakeMozLinksV2.ts"
+import * as FakeOpenPageRank from "./FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 
 export const moz = Effect.map(FakeMoz.make, (vendor) => ({

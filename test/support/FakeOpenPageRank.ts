@@ -3,8 +3,8 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
-import * as FakeVendor from "./FakeVendor.ts"
-import { figure } from "./fakeFigure.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { figure } from "../../scripts/support/fakeFigure.ts"
 
 export const key = "opr_live_for_tests"
 

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Duplex } from "node:stream"
 import * as Tls from "node:tls"
-import { listenOnFreePort } from "../free-port.ts"
+import { listenOnFreePort } from "../../scripts/free-port.ts"
 
 /** `url` is the address of the server without TLS that answers for both hosts. */
 export const start = async (url: string) => {
