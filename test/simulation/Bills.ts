@@ -45,19 +45,14 @@ export class Bills {
   }
 
   /**
-   * True when all the rows that the calls of some month may cost reach the ceiling. In trouble the
-   * counts may have been added twice.
+   * True when `more` rows may pass the ceiling. In trouble the counts may have been added twice. A
+   * call counts in the month in which it ends, so the months are not told apart here.
    */
   isAtCeiling(provider: string, more: number): boolean {
     const ceiling = this.options.ceilingOf(provider) ?? Number.POSITIVE_INFINITY
     const times = this.isTroubled ? 2 : 1
     const own = this.calls.filter(({ call }) => call.provider === provider)
-    const months = sumsBy(
-      own,
-      ({ month }) => month,
-      ({ call }) => call.pages.size,
-    )
-    return [...months.values()].some((targets) => times * targets + more > ceiling)
+    return times * own.reduce((sum, { call }) => sum + call.pages.size, 0) + more > ceiling
   }
 
   /** True when a ceiling could perhaps not be checked since the time. */
