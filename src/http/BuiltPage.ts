@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 /** The paths of the HTML pages. The build makes one page for each path. */
 export const PagePath = Schema.Literal(
   "/console",
+  "/console/operator",
   "/docs",
   "/docs/guide/changes",
   "/docs/guide/client",
