@@ -144,7 +144,7 @@ const Plot = ({ chosen, count, panel }: PlotProps) => {
       {columns.map((parts, day) => {
         let above = -low
         return (
-          <span key={day} class={day === chosen ? "column chosen" : "column"}>
+          <span key={day} class={day === chosen ? "daycol chosen" : "daycol"}>
             {parts.map(({ tone, value }) => {
               const bottom = value < 0 ? value - low : above
               above += Math.max(0, value)

@@ -127,7 +127,7 @@ const stateOf = ({ circuit, reason }: Vendor) =>
 const State = ({ of }: { readonly of: Vendor }) => (
   <>
     <span class={`chip ${stateOf(of) === "working" ? "good" : "bad"}`}>{stateOf(of)}</span>
-    {of.reason !== null && <span class="hint words">{of.reason}</span>}
+    {of.reason !== null && <div class="hint words">{of.reason}</div>}
   </>
 )
 
