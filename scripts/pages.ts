@@ -28,26 +28,20 @@ export const writePages = () =>
 
 /** Builds all pages. */
 export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => {
-  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, render, guide] =
-    await Promise.all([
-      bundled("src/pages/main.tsx", { format: "esm", minify: true }),
-      bundled("src/pages/console.css", { minify: true }),
+  const [consolePage, operatorPage, scalar, apiScript, apiStyle, render, guide] = await Promise.all(
+    [
+      consoleOf("Authority console", "main.tsx", "console.css", "docs"),
+      consoleOf("Authority administration", "operator/main.tsx", "operator.css", "../docs"),
       readScalar(),
       bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
       bundled("src/pages/apiReference.css", { minify: true }),
       renderers(),
       Promise.all(guidePaths.map(readGuide)),
-    ])
-  return new Map<PagePath, BuiltPage>([
-    [
-      "/console",
-      page({
-        title: "Authority console",
-        style: consoleStyle,
-        scripts: [consoleScript],
-        body: needsScript,
-      }),
     ],
+  )
+  return new Map<PagePath, BuiltPage>([
+    ["/console", consolePage],
+    ["/console/operator", operatorPage],
     [
       "/docs",
       page({
@@ -60,6 +54,14 @@ export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => 
     ],
     ...(await guidePages(guide, render)),
   ])
+}
+
+const consoleOf = async (title: string, script: string, style: string, docs: string) => {
+  const [built, css] = await Promise.all([
+    bundled(`src/pages/${script}`, { format: "esm", minify: true }),
+    bundled(`src/pages/${style}`, { minify: true }),
+  ])
+  return page({ title, style: css, scripts: [built], body: needsScript(docs) })
 }
 
 const guidePages = async (guide: ReadonlyArray<GuidePage>, { renderGuide }: Renderers) => {
@@ -139,9 +141,9 @@ const servedLink = (href: string): string | undefined => {
   return guideNames.includes(name) ? name + anchor : undefined
 }
 
-const needsScript =
+const needsScript = (docs: string) =>
   '<div id="console"></div><noscript><p>The console needs JavaScript. ' +
-  'The API reference is at <a href="docs">/docs</a>.</p></noscript>'
+  `The API reference is at <a href="${docs}">/docs</a>.</p></noscript>`
 
 const bundled = async (
   entry: string,

@@ -9,6 +9,7 @@ import * as Schema from "effect/Schema"
 /** The paths of the HTML pages. The build makes one page for each path. */
 export const PagePath = Schema.Literal(
   "/console",
+  "/console/operator",
   "/docs",
   "/docs/guide/changes",
   "/docs/guide/client",
@@ -45,16 +46,13 @@ declare const DIST: string | undefined
 /** Reads one page. Rejects when the pages are not built. */
 export const read = async (
   path: PagePath,
-  options: { readonly hasSyntheticFigures: boolean; readonly hasAdministration: boolean },
+  options: { readonly hasSyntheticFigures: boolean },
 ): Promise<Page> => {
   const { html: text, policy } = await Schema.decodeUnknownPromise(Schema.parseJson(BuiltPage))(
     await load(fileOf(path)),
   )
-  const marks = [
-    ...(options.hasSyntheticFigures ? ['data-figures="synthetic"'] : []),
-    ...(options.hasAdministration ? ["data-administration"] : []),
-  ]
-  const html = Buffer.from(text.replace("<html", ["<html", ...marks].join(" ")))
+  const mark = options.hasSyntheticFigures ? ' data-figures="synthetic"' : ""
+  const html = Buffer.from(text.replace("<html", `<html${mark}`))
   const hash = createHash("sha256").update(html).digest("base64url")
   // A weak ETag, because the plain body and the gzip body share it.
   return { html, gzip: await promisify(gzip)(html), policy, etag: `W/"${hash}"` }

@@ -18,18 +18,23 @@ export const rootPath = "/"
 
 export const make = (options: Options) => [
   makeRoute("GET", rootPath, root),
-  ...paths.map((path) => makeRoute("GET", path, pageAt(path, options))),
+  ...paths
+    .filter((path) => options.hasAdministration || path !== operatorPath)
+    .map((path) => makeRoute("GET", path, pageAt(path, options))),
 ]
 
-/** The console of a server that serves the administration alone. */
 export const consolePath = "/console"
+const operatorPath = "/console/operator"
+
+/** The pages of a server that serves the administration alone. */
 export const ofConsole = (options: Options) => [
   makeRoute(
     "GET",
     rootPath,
-    HttpServerResponse.empty({ status: 302, headers: { location: "console" } }),
+    HttpServerResponse.empty({ status: 302, headers: { location: "console/operator" } }),
   ),
   makeRoute("GET", consolePath, pageAt(consolePath, options)),
+  makeRoute("GET", operatorPath, pageAt(operatorPath, options)),
 ]
 
 const root = Effect.map(HttpServerRequest, (request) => {

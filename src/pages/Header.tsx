@@ -5,7 +5,7 @@ import * as Theme from "./Theme.ts"
 interface Props {
   /** The way to the service's root from this page, such as `../`. */
   readonly root: string
-  readonly current: "console" | "guide" | "api" | "operator"
+  readonly current: "console" | "usage" | "guide" | "api" | "operator"
   /** Beside the name. */
   readonly note?: string
   /** What the page has at the right end. */
@@ -14,12 +14,11 @@ interface Props {
 
 export const Header = ({ children, current, note, root }: Props) => {
   // Another page opens in a new tab where leaving would lose a key that is not remembered.
+  const isConsole = current === "console" || current === "usage"
   const away =
-    current === "console" || current === "operator"
-      ? ({ target: "_blank", rel: "noreferrer" } as const)
-      : {}
+    isConsole || current === "operator" ? ({ target: "_blank", rel: "noreferrer" } as const) : {}
   // A link to this page would load it again, and lose such a key too.
-  const consoleLink = current === "console" ? "#" : `${root}console`
+  const consoleLink = isConsole ? "#" : `${root}console`
   const mark = away.target && <span class="unseen"> (in a new tab)</span>
   return (
     <header class="site">
@@ -34,6 +33,11 @@ export const Header = ({ children, current, note, root }: Props) => {
         <a href={consoleLink} aria-current={current === "console" ? "page" : undefined}>
           Console
         </a>
+        {isConsole && (
+          <a href="#usage" aria-current={current === "usage" ? "page" : undefined}>
+            Usage
+          </a>
+        )}
         {current === "operator" && (
           <a href={`${root}console/operator`} aria-current="page">
             Administration

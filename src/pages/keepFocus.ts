@@ -14,7 +14,8 @@ export const keepFocus = () => {
   addEventListener("click", remember, true)
   new MutationObserver(() => {
     if (focused?.isConnected !== false || document.activeElement !== document.body) return
-    const title = document.getElementById(titleId) ?? document.querySelector<HTMLElement>("main h2")
+    const title =
+      document.getElementById(titleId) ?? document.querySelector<HTMLElement>("main :is(h1, h2)")
     if (title === null) return
     title.tabIndex = -1
     title.focus({ preventScroll: true })

@@ -4,22 +4,21 @@ import { render } from "preact"
 import { Console } from "./Console.tsx"
 import { Header } from "./Header.tsx"
 import { keepFocus } from "./keepFocus.ts"
-import { Operator } from "./operator/Operator.tsx"
 import * as Theme from "./Theme.ts"
+import { Usage } from "./Usage.tsx"
 
-const hasAdministration = document.documentElement.dataset["administration"] !== undefined
-const isOperator = signal(false)
+const hash = signal(location.hash)
+addEventListener("hashchange", () => (hash.value = location.hash))
 
-const readPart = () => (isOperator.value = hasAdministration && location.hash === "#operator")
-addEventListener("hashchange", readPart)
-readPart()
-
-const Page = () => (
-  <>
-    <Header root="" current={isOperator.value ? "operator" : "console"} />
-    {isOperator.value ? <Operator /> : <Console />}
-  </>
-)
+const Page = () => {
+  const isUsage = hash.value === "#usage"
+  return (
+    <>
+      <Header root="" current={isUsage ? "usage" : "console"} />
+      {isUsage ? <Usage /> : <Console />}
+    </>
+  )
+}
 
 Theme.start()
 

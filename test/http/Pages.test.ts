@@ -12,7 +12,7 @@ import { shared, start } from "../support/TestServer.ts"
 
 const paths = PagePath.literals
 
-const running = shared()
+const running = shared({ adminToken: "a-token-for-the-tests-of-32-chars" })
 
 it.scopedLive(
   "the root path redirects a browser to the console and other clients to the docs",

@@ -177,9 +177,9 @@ export const start = (options: Options = {}) =>
  * Starts a server for all tests of a file. Tests that share the server must not charge, and must not
  * read its log.
  */
-export const shared = () => {
+export const shared = (options: Options = {}) => {
   const scope = Effect.runSync(Scope.make())
-  const server = Effect.runSync(Effect.cached(Scope.extend(start(), scope)))
+  const server = Effect.runSync(Effect.cached(Scope.extend(start(options), scope)))
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return server
 }

@@ -1,90 +1,74 @@
 import { useSignal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
 import { Ask } from "../Ask.tsx"
-import { number } from "../Texts.ts"
-import type { Budget, Key } from "./AdminApi.ts"
-import { Field } from "./Field.tsx"
-import { act, change, isBusy, type Opened, refresh, showKey } from "./OperatorState.ts"
-import { shortTime } from "./shortTime.ts"
-import { Table } from "./Table.tsx"
+import { Field, Used } from "../Parts.tsx"
+import { type Column, num, Table, text, when, words } from "../Table.tsx"
+import type { AdminApi, Budget, Key, UsageRow } from "./AdminApi.ts"
+import { change, isBusy, newKeys } from "./OperatorState.ts"
 
-/** Browsers need a second to draw thousands of rows, after each act. */
-const firstKeys = 100
+interface Props {
+  readonly name: string
+  readonly keys: ReadonlyArray<Key>
+  /** What each key used lately. */
+  readonly usage: ReadonlyArray<UsageRow>
+}
 
-/** The keys of an account, with budgets and what each spent lately. */
-export const Keys = ({ opened: { account, keys, spentByKey } }: { readonly opened: Opened }) => {
+/** The keys of a customer, with budgets and what each spent lately. */
+export const Keys = ({ keys, name, usage }: Props) => {
   const changed = useSignal<Key | undefined>(undefined)
-  const isWhole = useSignal(false)
-  const shown = isWhole.value ? keys : keys.slice(0, firstKeys)
+  const spent = new Map(usage.map(({ credits, key }) => [key?.id, credits]))
+  const columns: ReadonlyArray<Column<Key>> = [
+    text("Key", ({ start }) => start, nameOf),
+    words("Label", ({ label }) => label),
+    num("Spent in 7 days", ({ id }) => spent.get(id) ?? 0),
+    text("Budget", ({ budget }) => textOf(budget), budgetOf),
+    text("Scopes", ({ scopes }) => scopes.join(", ")),
+    when("Last use", ({ lastUsedAt }) => lastUsedAt),
+    when("Expires", ({ expiresAt }) => expiresAt),
+    text(
+      "Acts",
+      ({ state }) => state,
+      (key) => key.state === "active" && <Acts of={key} onChange={() => (changed.value = key)} />,
+    ),
+  ]
   return (
-    <>
-      <h3>Keys</h3>
-      <Table
-        label="Keys, newest first"
-        titles={[
-          "Key",
-          "Label",
-          "Spent in 7 days",
-          "Budget",
-          "Scopes",
-          "Last use",
-          "Expires",
-          "Acts",
-        ]}
-        numbers={["Spent in 7 days"]}
-      >
-        {shown.map((key) => (
-          <tr key={key.id}>
-            <th scope="row">
-              <code>{key.start}…</code>
-              {key.state !== "active" && <span class="badge">{key.state}</span>}
-            </th>
-            <td>
-              <div class="words">{key.label}</div>
-            </td>
-            <td class="num">{number(spentByKey.get(key.id) ?? 0)}</td>
-            <td>{key.budget === null ? "none" : <Used budget={key.budget} />}</td>
-            <td>{key.scopes.join(", ")}</td>
-            <td class="when">{key.lastUsedAt === null ? "never" : shortTime(key.lastUsedAt)}</td>
-            <td class="when">{key.expiresAt === null ? "never" : shortTime(key.expiresAt)}</td>
-            <td>
-              {key.state === "active" && <Acts of={key} onChange={() => (changed.value = key)} />}
-            </td>
-          </tr>
-        ))}
-      </Table>
-      {shown.length < keys.length && (
-        <button type="button" class="quiet" onClick={() => (isWhole.value = true)}>
-          Show all {number(keys.length)} keys
-        </button>
-      )}
-      {changed.value !== undefined && (
-        <ChangeKey
-          key={changed.value.id}
-          of={changed.value}
-          onEnd={() => (changed.value = undefined)}
-        />
-      )}
-      <NewKey account={account.name} />
-    </>
+    <Table
+      title="Keys"
+      file={`keys-${name}`}
+      empty="This customer has no key yet."
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={columns}
+      foot={
+        <>
+          {changed.value !== undefined && (
+            <ChangeKey
+              key={changed.value.id}
+              of={changed.value}
+              onEnd={() => (changed.value = undefined)}
+            />
+          )}
+          <CreateKey account={name} />
+        </>
+      }
+    />
   )
 }
 
-const Used = ({ budget: { credits, period, used } }: { readonly budget: Budget }) => (
+const nameOf = ({ start, state }: Key) => (
   <>
-    <meter min={0} max={credits} value={used} high={credits * 0.9} aria-hidden="true" />{" "}
-    {number(used)} of {number(credits)} {period === "total" ? "in all" : `a ${period}`}
+    <code>{start}…</code>
+    {state !== "active" && <span class="chip bad">{state}</span>}
   </>
 )
 
+const budgetOf = ({ budget }: Key) => {
+  if (budget === null) return <span class="hint">none</span>
+  const { credits, period, used } = budget
+  return <Used used={used} of={credits} unit={period === "total" ? "in all" : `a ${period}`} />
+}
+
 const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
   const { id, start } = props.of
-  const rotate = () =>
-    act(async (api) => {
-      const { account, key } = await api.rotate(id)
-      showKey(account, key)
-      await refresh(api)
-    })
   return (
     <div class="ask">
       <button type="button" class="small quiet" onClick={props.onChange}>
@@ -95,7 +79,7 @@ const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
         of={`${start}…`}
         act="Rotate: the old key ends in 24 h"
         isDisabled={isBusy}
-        onAct={() => void rotate()}
+        onAct={() => void changeAndShow((api) => api.rotate(id))}
       />
       <Ask
         name="Revoke"
@@ -108,19 +92,32 @@ const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
   )
 }
 
+interface NewKey {
+  /** Null when the service does not repeat the secret. */
+  readonly key: string | null
+  readonly account: string
+}
+
+/** Makes a key, and shows its secret. */
+const changeAndShow = (make: (api: AdminApi) => Promise<NewKey>) =>
+  change(async (api) => {
+    const { account, key } = await make(api)
+    if (key !== null) newKeys.value = [{ key, account }, ...newKeys.value]
+  })
+
 const scopeSets = { "check and read": ["check", "read"], check: ["check"], read: ["read"] } as const
 
 /** What can be changed of a key later, as typed. */
 const useTerms = (key?: Key) => ({
   label: useSignal(key?.label ?? ""),
   budget: useSignal(textOf(key?.budget ?? null)),
-  scopes: useSignal(nameOf(key?.scopes ?? scopeSets["check and read"])),
+  scopes: useSignal(scopesOf(key?.scopes ?? scopeSets["check and read"])),
 })
 
 const textOf = (budget: Budget | null) =>
   budget === null ? "" : `${budget.credits}/${budget.period}`
 
-const nameOf = (scopes: ReadonlyArray<string>): keyof typeof scopeSets => {
+const scopesOf = (scopes: ReadonlyArray<string>): keyof typeof scopeSets => {
   if (scopes.includes("check")) return scopes.includes("read") ? "check and read" : "check"
   return "read"
 }
@@ -128,8 +125,6 @@ const nameOf = (scopes: ReadonlyArray<string>): keyof typeof scopeSets => {
 const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
   const { budget, id, label, scopes, start } = props.of
   const terms = useTerms(props.of)
-  const form = useRef<HTMLFormElement>(null)
-  useEffect(() => form.current?.querySelector("input")?.focus(), [])
   const submit = async (event: Event) => {
     event.preventDefault()
     const given = { label: terms.label.value.trim(), budget: terms.budget.value.trim() }
@@ -137,19 +132,14 @@ const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
     const changes = {
       ...(given.label !== (label ?? "") && { label: given.label || null }),
       ...(given.budget !== textOf(budget) && { budget: given.budget || null }),
-      ...(terms.scopes.value !== nameOf(scopes) && { scopes: scopeSets[terms.scopes.value] }),
+      ...(terms.scopes.value !== scopesOf(scopes) && { scopes: scopeSets[terms.scopes.value] }),
     }
     const isNothing = Object.keys(changes).length === 0
     if (isNothing || (await change((api) => api.updateKey(id, changes)))) props.onEnd()
   }
   return (
-    <form
-      ref={form}
-      class="fields"
-      aria-label={`Change ${start}…`}
-      onSubmit={(event) => void submit(event)}
-    >
-      <Terms terms={terms} />
+    <form class="fields" aria-label={`Change ${start}…`} onSubmit={(event) => void submit(event)}>
+      <Terms terms={terms} isFirst />
       <button type="submit" aria-disabled={isBusy.value}>
         Save {start}…
       </button>
@@ -160,7 +150,7 @@ const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
   )
 }
 
-const NewKey = ({ account }: { readonly account: string }) => {
+const CreateKey = ({ account }: { readonly account: string }) => {
   const terms = useTerms()
   const expiresIn = useSignal("")
   const submit = (event: Event) => {
@@ -170,12 +160,8 @@ const NewKey = ({ account }: { readonly account: string }) => {
       budget: terms.budget.value.trim(),
       expiresIn: expiresIn.value.trim(),
     }).filter(([, value]) => value !== "")
-    void act(async (api) => {
-      const wanted = { ...Object.fromEntries(given), scopes: scopeSets[terms.scopes.value] }
-      const { key } = await api.createKey(account, wanted)
-      showKey(account, key)
-      await refresh(api)
-    })
+    const wanted = { ...Object.fromEntries(given), scopes: scopeSets[terms.scopes.value] }
+    void changeAndShow((api) => api.createKey(account, wanted))
   }
   return (
     <details>
@@ -191,15 +177,20 @@ const NewKey = ({ account }: { readonly account: string }) => {
   )
 }
 
-const Terms = ({ terms }: { readonly terms: ReturnType<typeof useTerms> }) => (
+interface TermsProps {
+  readonly terms: ReturnType<typeof useTerms>
+  readonly isFirst?: boolean
+}
+
+const Terms = ({ isFirst = false, terms }: TermsProps) => (
   <>
-    <Field name="Label" value={terms.label} hint="rank tracker" />
+    <Field name="Label" value={terms.label} isFirst={isFirst} hint="rank tracker" />
     <Field name="Budget" value={terms.budget} hint="500/day" pattern="\d+/(day|month|total)" />
     <label>
       Scopes
       <select
         value={terms.scopes.value}
-        onChange={(event) => (terms.scopes.value = nameOf(event.currentTarget.value.split(" ")))}
+        onChange={(event) => (terms.scopes.value = scopesOf(event.currentTarget.value.split(" ")))}
       >
         {Object.keys(scopeSets).map((name) => (
           <option key={name}>{name}</option>

@@ -1,53 +1,66 @@
-/** The state of the operator's console. The token is in memory only. */
-import { batch, signal } from "@preact/signals"
-import { type Account, type AdminApi, adminApi, Refused } from "./AdminApi.ts"
-import type * as Api from "./AdminApi.ts"
-
-export interface Opened {
-  readonly account: Account
-  readonly keys: ReadonlyArray<Api.Key>
-  readonly entries: ReadonlyArray<Api.Entry>
-  readonly days: ReadonlyArray<Api.UsageRow>
-  /** The credits of the last seven days by the id of the key. */
-  readonly spentByKey: ReadonlyMap<string, number>
-}
+/** The state of the operator's pages. The token is in memory only. */
+import { batch, computed, effect, signal, useSignal } from "@preact/signals"
+import { useEffect, useMemo, useState } from "preact/hooks"
+import { v4 as uuid } from "uuid"
+import { type AdminApi, adminApi, pageRows, Refused } from "./AdminApi.ts"
 
 export const api = signal<AdminApi | undefined>(undefined)
 export const problem = signal<string | undefined>(undefined)
 export const isBusy = signal(false)
-export const search = signal("")
-export const accounts = signal<ReadonlyArray<Account>>([])
-/** The credits of the last seven days by the name of the account. */
-export const spent = signal<ReadonlyMap<string, number>>(new Map())
-export const opened = signal<Opened | undefined>(undefined)
-export const providers = signal<ReadonlyArray<Api.Provider>>([])
-export const costs = signal<Api.Report>({ rows: [] })
-export const audit = signal<ReadonlyArray<Api.AuditLine>>([])
 /** The secrets of new keys. Each is shown until the operator has copied it. */
 export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
 
-/** Shows the secret of a new key; null when the service does not repeat it. */
-export const showKey = (account: string, key: string | null) => {
-  if (key !== null) newKeys.value = [{ key, account }, ...newKeys.value]
+const hash = signal(location.hash)
+addEventListener("hashchange", () => (hash.value = location.hash))
+
+/** The page and its subject, from an address such as `#/customers/acme?since=2026-11-01`. */
+export const route = computed(() => {
+  const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?")
+  const [page = "", subject = ""] = path.split("/")
+  return { page: page || "overview", subject: decoded(subject), query: new URLSearchParams(query) }
+})
+
+const decoded = (text: string) => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
+
+effect(() => {
+  void hash.value
+  problem.value = undefined
+})
+
+export const customerPage = (name: string) => `#/customers/${encodeURIComponent(name)}`
 
 const dayMs = 86_400_000
 
-const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString().slice(0, 10)
+/** The UTC day so many days ago. */
+export const daysAgo = (days: number) =>
+  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10)
 
-/** Runs an act, and shows why it was refused. A wrong token signs out. */
-export const act = async (run: (api: AdminApi) => Promise<void>, caller = api.value) => {
-  if (caller === undefined || isBusy.value) return false
-  isBusy.value = true
-  problem.value = undefined
+/** Runs a call and shows why it was refused. A wrong token signs out. */
+const attempt = async (run: () => Promise<void>) => {
   try {
-    await run(caller)
+    await run()
     return true
   } catch (error) {
     if (!(error instanceof Refused)) throw error
     if (error.status === 401) signOut()
     problem.value = error.message
     return false
+  }
+}
+
+/** Runs one act at a time. */
+export const act = async (run: (api: AdminApi) => Promise<void>, caller = api.value) => {
+  if (caller === undefined || isBusy.value) return false
+  isBusy.value = true
+  problem.value = undefined
+  try {
+    return await attempt(() => run(caller))
   } finally {
     isBusy.value = false
   }
@@ -55,80 +68,86 @@ export const act = async (run: (api: AdminApi) => Promise<void>, caller = api.va
 
 export const signIn = (token: string) =>
   act(async (made) => {
-    await refresh(made)
+    await made.audit({})
     api.value = made
   }, adminApi(token))
 
 export const signOut = () =>
   batch(() => {
     api.value = undefined
-    accounts.value = []
-    spent.value = new Map()
-    opened.value = undefined
-    providers.value = []
-    costs.value = { rows: [] }
-    audit.value = []
     newKeys.value = []
   })
 
-/** Reads what the page shows again. */
-export const refresh = async (api: AdminApi) => {
-  // Alone, so that a wrong token counts once.
-  const found = await api.accounts(search.value.trim())
-  const [usage, states, report, lines, account] = await Promise.all([
-    api.usage("account", daysAgo(6)),
-    api.providers(),
-    api.report(daysAgo(29)),
-    api.audit(),
-    opened.value === undefined ? undefined : read(api, opened.value.account.name),
-  ])
-  batch(() => {
-    accounts.value = found.accounts
-    spent.value = new Map(usage.rows.map(({ account = "", credits }) => [account, credits]))
-    providers.value = states.providers
-    costs.value = report
-    audit.value = lines.entries
-    opened.value = account
-  })
+/** The number of reads under way. */
+export const reads = signal(0)
+
+/** Changes when what is shown has to be read again. */
+const version = signal(0)
+export const refresh = () => {
+  problem.value = undefined
+  version.value++
 }
 
-export const open = (name: string) =>
-  act(async (api) => {
-    opened.value = await read(api, name)
-  })
-
-/** Asks the vendors for their own counts. */
-export const reconcile = () =>
-  act(async (api) => {
-    costs.value = await api.report(daysAgo(29), { reconcile: "true" })
-  })
-
-export const moreAudit = () =>
-  act(async (api) => {
-    const { entries } = await api.audit(audit.value.at(-1)?.sequence)
-    audit.value = [...audit.value, ...entries]
-  })
-
-/** Changes something, and shows the result. Resolves to true when it is changed. */
+/** Changes something, and reads again what is shown. Resolves to true when it is changed. */
 export const change = async (run: (api: AdminApi) => Promise<unknown>) => {
   const isChanged = await act(async (api) => void (await run(api)))
-  if (isChanged) await act(refresh)
+  if (isChanged) version.value++
   return isChanged
 }
 
-const read = async (api: AdminApi, name: string): Promise<Opened> => {
-  const [{ account }, keys, { entries }, days, byKey] = await Promise.all([
-    api.account(name),
-    api.keys(name),
-    api.statement(name),
-    api.usage("day", daysAgo(29), name),
-    api.usage("key", daysAgo(6), name),
-  ])
-  return {
-    account,
-    keys,
-    entries,
-    days: days.rows,
-    spentByKey: new Map(byKey.rows.map(({ credits, key }) => [key?.id ?? "", credits])),
-  }
+/** What a page shows of a subject. While it is read again, the last answer stays. */
+export const useRead = <A>(
+  subject: string,
+  read: (api: AdminApi) => Promise<A>,
+  ...filter: ReadonlyArray<string>
+) => {
+  const [found, setFound] = useState<{ readonly subject: string; readonly data: A }>()
+  const asked = version.value
+  const caller = api.value
+  useEffect(() => {
+    if (caller === undefined) return
+    let isWanted = true
+    reads.value++
+    void attempt(async () => {
+      const data = await read(caller)
+      if (isWanted) setFound({ subject, data })
+    }).finally(() => reads.value--)
+    return () => void (isWanted = false)
+  }, [subject, asked, caller, ...filter])
+  return found?.subject === subject ? found.data : undefined
+}
+
+/** A long list, newest first, and what reads its older rows while there are any. */
+export const usePages = <Row extends { readonly sequence: number }>(
+  subject: string,
+  read: (api: AdminApi, before?: number) => Promise<ReadonlyArray<Row>>,
+  ...filter: ReadonlyArray<string>
+) => {
+  const first = useRead(subject, read, ...filter)
+  const older = useSignal<ReadonlyArray<Row>>([])
+  useEffect(() => void (older.value = []), [first])
+  const rows = first && [...first, ...older.value]
+  const last = rows?.at(-1)?.sequence ?? 1
+  const isWhole = rows === undefined || rows.length % pageRows !== 0 || last <= 1
+  const more = () =>
+    act(async (api) => void (older.value = [...older.value, ...(await read(api, last))]))
+  return { rows, more: isWhole ? undefined : more }
+}
+
+/**
+ * An idempotency key for what a form says: when an answer was lost, the same form can be sent again
+ * and the change is made once.
+ */
+export const useOrder = (...fields: ReadonlyArray<string>) => useMemo(() => uuid(), fields)
+
+/** A text that is looked for when the operator stops to type. */
+export const useTyped = () => {
+  const typed = useSignal("")
+  const [settled, settle] = useState("")
+  const text = typed.value.trim()
+  useEffect(() => {
+    const timer = setTimeout(() => settle(text), 200)
+    return () => clearTimeout(timer)
+  }, [text])
+  return { typed, settled }
 }
