@@ -36,9 +36,9 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
       const asked = JSON.stringify(names)
       const theirs = sql`service = ${service} AND account = ${account}`
       return Effect.map(
-        sql`SELECT text FROM answers WHERE ${theirs} AND target IN (SELECT value FROM json_each(${asked}))
-          UNION
-          SELECT text FROM answers WHERE ${theirs} AND url IN (SELECT value FROM json_each(${asked}))`,
+        sql`SELECT text FROM answers WHERE ${theirs} AND (
+          target IN (SELECT value FROM json_each(${asked})) OR
+          url IN (SELECT value FROM json_each(${asked})))`,
         textsOf(Answer),
       )
     }
