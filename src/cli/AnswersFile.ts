@@ -5,7 +5,6 @@ import { dirname, isAbsolute, join } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Answers } from "../lists/Answers.ts"
-import { AnswersFailed } from "../lists/AnswersFailed.ts"
 import { memoryAnswers } from "../lists/memoryAnswers.ts"
 import * as SqlAnswers from "../lists/SqlAnswers.ts"
 import { fileProblem } from "../text/fileProblem.ts"
@@ -32,7 +31,7 @@ const stateFolder = () => {
 export const open = (
   place: string | undefined,
   { isReadOnly }: { readonly isReadOnly: boolean },
-): Effect.Effect<Answers, AnswersFailed, Scope.Scope> =>
+): Effect.Effect<Answers, SqlAnswers.AnswersFailed, Scope.Scope> =>
   place === undefined || (isReadOnly && !existsSync(place))
     ? Effect.sync(memoryAnswers)
     : Effect.zipRight(makeFolder(place), SqlAnswers.open(place))
@@ -47,7 +46,7 @@ const makeFolder = (place: string) =>
       chmodSync(folder, 0o700)
     },
     catch: (cause) =>
-      new AnswersFailed({
+      new SqlAnswers.AnswersFailed({
         message: `the folder of ${place} cannot be made: ${fileProblem(cause)}; name another file with --answers`,
         cause,
       }),

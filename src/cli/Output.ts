@@ -1,7 +1,7 @@
 /** Prints the results of verbs: text for people, or one JSON document for programs. */
 import { fstatSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
-import { OutputFailed } from "../bulk/OutputFailed.ts"
+import { OutputFailed } from "../lists/OutcomeFile.ts"
 import * as Csv from "../lists/csv.ts"
 import { printable } from "../text/printable.ts"
 

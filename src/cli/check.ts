@@ -6,7 +6,6 @@ import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { Option } from "commander"
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -18,18 +17,19 @@ import * as Schema from "effect/Schema"
 import * as Client from "../client/PromiseClient.ts"
 import { baseUrlOf } from "../client/Request.ts"
 import { isHidden } from "../client/Targets.ts"
-import * as CheckTally from "../bulk/CheckTally.ts"
-import * as OutcomeFile from "../bulk/OutcomeFile.ts"
-import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
-import { AnswersFailed } from "../lists/AnswersFailed.ts"
+import * as OutcomeFile from "../lists/OutcomeFile.ts"
+import * as OutcomeFormat from "../lists/OutcomeFormat.ts"
+import type { OwnColumns } from "../lists/outcomeTable.ts"
 import type { Plan } from "../lists/Plan.ts"
 import * as PlanText from "../lists/PlanText.ts"
 import { type Connect, Run } from "../lists/Run.ts"
+import { AnswersFailed } from "../lists/SqlAnswers.ts"
+import * as Summary from "../lists/Summary.ts"
+import * as UrlInput from "../lists/UrlInput.ts"
 import * as AnswersFile from "./AnswersFile.ts"
 import { line, write } from "./Output.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import * as Progress from "./Progress.ts"
-import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
 import { printable } from "../text/printable.ts"
 import { isoTime } from "../time/isoTime.ts"
@@ -125,7 +125,15 @@ const check = (given: Options) =>
         yield* progress.report(text)
       yield* warnOfJournals(plan, [input.file, output], progress)
       const doubtful = yield* consent(options, input, plan)
-      const summary = yield* running(options, { input, format, sink, progress, run, doubtful })
+      const summary = yield* running(options, {
+        input,
+        own: options.columns === "url" ? undefined : input.table,
+        format,
+        sink,
+        progress,
+        run,
+        doubtful,
+      })
       return { summary, run }
     }).pipe(
       Effect.catchTags({
@@ -204,27 +212,25 @@ export const verb = Verb.make({
 const urlsOf = ({ items }: UrlInput.UrlInput) => items.map(({ url }) => url)
 
 /** Fails when two of the files are the same. The answers need not exist yet. */
-const refuseOverwriting = (files: {
-  readonly list: string | undefined
-  readonly answers: string | undefined
-  readonly output: string | undefined
-}) =>
-  Effect.gen(function* () {
-    const placeOf = (file: string | undefined) =>
-      file !== undefined && existsSync(file) ? realpathSync(file) : file && resolve(file)
-    const [list, answers, output] = [files.list, files.answers, files.output].map(placeOf)
-    if (output !== undefined && (output === list || output === answers)) {
-      const what = output === list ? "list" : "paid answers"
-      return yield* new CheckStopped({
-        message: `the output ${files.output} would overwrite the ${what}; name another file with --output`,
-      })
-    }
-    if (answers !== undefined && answers === list) {
-      return yield* new CheckStopped({
-        message: `the answers ${files.answers} would overwrite the list; name another file with --answers`,
-      })
-    }
-  })
+const refuseOverwriting = (
+  files: Readonly<Record<"list" | "answers" | "output", string | undefined>>,
+) => {
+  const placeOf = (file: string) => (existsSync(file) ? realpathSync(file) : resolve(file))
+  const pairs = [
+    ["output", "list"],
+    ["output", "answers"],
+    ["answers", "list"],
+  ] as const
+  for (const [written, other] of pairs) {
+    const [file, lost] = [files[written], files[other]]
+    if (file === undefined || lost === undefined || placeOf(file) !== placeOf(lost)) continue
+    const what = other === "answers" ? "paid answers" : other
+    return new CheckStopped({
+      message: `the ${written} ${file} would overwrite the ${what}; name another file with --${written}`,
+    })
+  }
+  return Effect.void
+}
 
 /** Prints what the check would do and cost. */
 const showPreview = (
@@ -328,6 +334,7 @@ const ask = (options: Options, what: string, question: string) =>
 
 interface Running {
   readonly input: UrlInput.UrlInput
+  readonly own: OwnColumns
   readonly format: OutcomeFormat.OutcomeFormat
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
@@ -338,77 +345,58 @@ interface Running {
 /** Runs the plan. An interruption ends the run and the output as too few credits do. */
 const running = (options: Options, parts: Running) =>
   Effect.gen(function* () {
-    const { format, input, run, sink } = parts
+    const { doubtful, format, own, progress, run, sink } = parts
+    const onChange = () => {
+      const { answered, failed, targets } = run.progress
+      const details = `${failed.toLocaleString("en")} failed, ${counted(run.creditsUsed, "credit")}`
+      Effect.runSync(progress.show(answered / Math.max(1, targets), answered, details))
+    }
+    // The first call waits for the batches in flight, and the second one aborts them.
+    const abort = () => {
+      run.stop()
+      run.stop()
+    }
     yield* sink.begin
-    const own = options.columns === "url" ? undefined : input.table
     yield* sink.write(format.begin(own))
     // The run has begun before the fork, so that an interruption always finds a run to abort.
-    const going = checking(parts)
+    const end = run.go({ doubtful, onChange })
+    const going = Effect.onInterrupt(
+      attempt(() => end),
+      () => {
+        abort()
+        return Effect.promise(() => end.catch(() => {}))
+      },
+    )
     // Effect interrupts a child at once, and this fiber has its output to end.
-    const fiber = yield* Effect.forkScoped(writing(options, parts, own, going))
+    const fiber = yield* Effect.forkScoped(
+      Effect.zipRight(
+        Effect.all([going, writing(parts)], { concurrency: "unbounded", discard: true }),
+        conclude(options, parts),
+      ),
+    )
     return yield* Effect.onInterrupt(Fiber.join(fiber), () => {
-      abort(run)
+      abort()
       return Fiber.await(fiber)
     })
   })
 
-// The first call waits for the batches in flight, and the second one aborts them.
-const abort = (run: Run) => {
-  run.stop()
-  run.stop()
-}
-
-/** Writes the outcomes as they arrive, in the order of the list, and then the summary. */
-const writing = (
-  options: Options,
-  { format, input, progress, run, sink }: Running,
-  own: UrlInput.UrlInput["table"],
-  going: ReturnType<typeof checking>,
-) =>
+/** Writes the outcomes as they arrive, in the order of the list. */
+const writing = ({ format, input, own, run, sink }: Running) =>
   Effect.gen(function* () {
-    const tally = CheckTally.make()
     let areFirst = true
-    const outcomes = Effect.forEach(
-      Arr.chunksOf(input.items, maxUrls),
-      (items) =>
-        Effect.gen(function* () {
-          const rows: Array<OutcomeFormat.Row> = []
-          for (const item of items) {
-            const outcome =
-              run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
-            tally.add(outcome)
-            if (outcome !== undefined || run.status === "done") rows.push({ item, outcome })
-          }
-          if (rows.length === 0) return
-          yield* sink.write(format.rows(rows, own, areFirst))
-          areFirst = false
-        }),
-      { discard: true },
-    )
-    yield* Effect.all([going, outcomes], { concurrency: "unbounded", discard: true })
+    for (let start = 0; start < input.items.length; start += maxUrls) {
+      const rows: Array<OutcomeFormat.Row> = []
+      for (const item of input.items.slice(start, start + maxUrls)) {
+        const outcome =
+          run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
+        if (outcome !== undefined || run.status === "done") rows.push({ item, outcome })
+      }
+      if (rows.length === 0) continue
+      yield* sink.write(format.rows(rows, own, areFirst))
+      areFirst = false
+    }
     yield* sink.write(format.end)
-    yield* progress.clear
-    const summary = tally.summary(run.creditsUsed)
-    yield* conclude(options, sink, summary, run.status === "done")
-    return summary
   })
-
-/** Starts the run. A failure of the output aborts the batches in flight, and waits until they are. */
-const checking = ({ doubtful, progress, run }: Pick<Running, "doubtful" | "progress" | "run">) => {
-  const onChange = () => {
-    const { answered, failed, targets } = run.progress
-    const details = `${failed.toLocaleString("en")} failed, ${counted(run.creditsUsed, "credit")}`
-    Effect.runSync(progress.show(answered / Math.max(1, targets), answered, details))
-  }
-  const end = run.go({ doubtful, onChange })
-  return Effect.onInterrupt(
-    attempt(() => end),
-    () => {
-      abort(run)
-      return Effect.promise(() => end.catch(() => {}))
-    },
-  )
-}
 
 /** Runs a function of the engine, and sorts its errors. */
 const attempt = <A>(
@@ -436,24 +424,23 @@ const formatOf = ({ delimiter, format, json, output }: Options) => {
 
 // Completes the output and prints the summary. With an output file, the summary goes to stdout.
 // Without one, the summary goes to stderr, or into the document of `--json`.
-const conclude = (
-  { json, output }: Options,
-  sink: OutcomeFile.OutcomeFile,
-  summary: CheckTally.Summary,
-  isDone: boolean,
-) =>
+const conclude = ({ json, output }: Options, { input, progress, run, sink }: Running) =>
   Effect.gen(function* () {
+    yield* progress.clear
+    const summary = Summary.of(input.items, run)
     const document = `"summary":${JSON.stringify(summary)}}`
     if (json && output === undefined) yield* sink.write(`${document}\n`)
+    const isDone = run.status === "done"
     if (isDone) yield* sink.finish
     if (output === undefined) {
-      if (!json) process.stderr.write(`${CheckTally.describe(summary)}\n`)
+      if (!json) process.stderr.write(`${Summary.describe(summary)}\n`)
     } else {
       const place = isDone ? output : `${output}.partial`
       yield* line(
-        json ? `{${document}` : `${CheckTally.describe(summary)} The outcomes are in ${place}.`,
+        json ? `{${document}` : `${Summary.describe(summary)} The outcomes are in ${place}.`,
       )
     }
+    return summary
   })
 
 const connecting =

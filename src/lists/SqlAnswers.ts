@@ -3,17 +3,23 @@ import { chmodSync, closeSync, openSync } from "node:fs"
 import { uptime } from "node:os"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Scope from "effect/Scope"
 import { v4 as uuid } from "uuid"
 import * as v from "valibot"
-import { refuseLink } from "../bulk/refuseLink.ts"
 import * as Failure from "../sql/Failure.ts"
 import { naming } from "../sql/naming.ts"
 import { type Answers, untaken } from "./Answers.ts"
 import { Answer, Batch } from "./answerRows.ts"
-import { AnswersFailed } from "./AnswersFailed.ts"
+import { refuseLink } from "./OutcomeFile.ts"
+
+/** The store of answers cannot be read or written; `message` says what to do. */
+export class AnswersFailed extends Data.TaggedError("AnswersFailed")<{
+  readonly message: string
+  readonly cause?: unknown
+}> {}
 
 /**
  * Opens the file or creates it, until the scope closes. Only its user may read it. Fails with
@@ -30,9 +36,9 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
       const asked = JSON.stringify(names)
       const theirs = sql`service = ${service} AND account = ${account}`
       return Effect.map(
-        sql`SELECT text FROM answers WHERE ${theirs} AND target IN (SELECT value FROM json_each(${asked}))
-          UNION
-          SELECT text FROM answers WHERE ${theirs} AND url IN (SELECT value FROM json_each(${asked}))`,
+        sql`SELECT text FROM answers WHERE ${theirs} AND (
+          target IN (SELECT value FROM json_each(${asked})) OR
+          url IN (SELECT value FROM json_each(${asked})))`,
         textsOf(Answer),
       )
     }

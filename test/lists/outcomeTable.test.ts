@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import * as OutcomeFormat from "../../src/bulk/OutcomeFormat.ts"
+import * as OutcomeFormat from "../../src/lists/OutcomeFormat.ts"
 import { headerOf } from "../../src/lists/outcomeTable.ts"
 import { usualColumns } from "../../src/pages/TableView.ts"
 import * as PagesList from "../../src/pages/UrlList.ts"

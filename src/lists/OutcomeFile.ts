@@ -4,10 +4,27 @@
  */
 import { closeSync, lstatSync, openSync, readSync } from "node:fs"
 import { open, rename, rm, stat } from "node:fs/promises"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
-import { OutputFailed } from "./OutputFailed.ts"
-import { refuseLink } from "./refuseLink.ts"
+import { fileProblem } from "../text/fileProblem.ts"
+
+/** The output cannot be written. `message` says why. */
+export class OutputFailed extends Data.TaggedError("OutputFailed")<{
+  readonly message: string
+}> {
+  /** Makes the error of a write. The message calls the output `name`: a file name or `stdout`. */
+  static readonly of =
+    (name: string) =>
+    (cause: unknown): OutputFailed =>
+      new OutputFailed({
+        message:
+          Predicate.hasProperty(cause, "code") && cause.code === "EPIPE"
+            ? "the output pipe was closed"
+            : `${name} cannot be written: ${fileProblem(cause)}`,
+      })
+}
 
 export interface OutcomeFile {
   /** Begins an empty file. Another run that writes to the same file then fails at its end. */
@@ -57,6 +74,13 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
       }),
     }
   })
+
+/** Throws for a symbolic link, so that a run writes to no file that somebody else has chosen. */
+export const refuseLink = (path: string): void => {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw new Error(`${path} is a symbolic link; delete it, or move it away`)
+  }
+}
 
 /** Throws for what a run must not replace: a link, a device, a folder or a database. */
 const refuseOther = (filename: string) => {

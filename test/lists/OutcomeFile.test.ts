@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as OutcomeFile from "../../src/bulk/OutcomeFile.ts"
+import * as OutcomeFile from "../../src/lists/OutcomeFile.ts"
 import { folder } from "../support/Program.ts"
 
 const written = (filename: string) =>

@@ -3,7 +3,7 @@ import { readFile, realpath, stat } from "node:fs/promises"
 import { buffer } from "node:stream/consumers"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as UrlList from "../lists/UrlList.ts"
+import * as UrlList from "./UrlList.ts"
 import { fileProblem } from "../text/fileProblem.ts"
 
 /** The list cannot be read. `message` names the list and says why. */

@@ -2,9 +2,9 @@
  * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
  */
 import type { Outcome } from "../client/Outcomes.ts"
-import { csv } from "../lists/csv.ts"
-import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "../lists/outcomeTable.ts"
-import type { Item } from "../lists/UrlList.ts"
+import { csv } from "./csv.ts"
+import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "./outcomeTable.ts"
+import type { Item } from "./UrlList.ts"
 
 export const names = ["table", "csv", "tsv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
@@ -63,9 +63,10 @@ const elements: OutcomeFormat["rows"] = (rows, own, areFirst) =>
 const separated = (delimiter: string, hasMark: boolean): OutcomeFormat => ({
   begin: (own) => `${hasMark ? "\uFEFF" : ""}${csv([headerOf(own)], { delimiter })}\n`,
   rows: (rows, own) =>
-    rows
-      .map(({ item, outcome }) => `${csv([rowOf(item, outcome, own)], { delimiter })}\n`)
-      .join(""),
+    `${csv(
+      rows.map(({ item, outcome }) => rowOf(item, outcome, own)),
+      { delimiter },
+    )}\n`,
   end: "",
 })
 

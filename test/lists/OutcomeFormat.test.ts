@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Outcome } from "../../src/client/Outcomes.ts"
-import * as OutcomeFormat from "../../src/bulk/OutcomeFormat.ts"
+import * as OutcomeFormat from "../../src/lists/OutcomeFormat.ts"
 import type { OwnColumns } from "../../src/lists/outcomeTable.ts"
 
 const outcomes: Array<Outcome> = [

@@ -1,7 +1,8 @@
-/** Counts the outcomes of a bulk check. */
-import type { Outcome } from "../client/Outcomes.ts"
-import type { FailureReason } from "../Metrics.ts"
+/** What became of a list: numbers for programs, and a sentence. */
+import type { Failure } from "../contract/Wire.ts"
 import { counted } from "../text/counted.ts"
+import type { Run } from "./Run.ts"
+import type { Item } from "./UrlList.ts"
 
 export interface Summary {
   /** True when every URL has an outcome. */
@@ -9,37 +10,27 @@ export interface Summary {
   readonly urls: number
   readonly succeeded: number
   /** The number of failed URLs for each reason. A reason that did not occur is absent. */
-  readonly failed: Readonly<Partial<Record<FailureReason, number>>>
-  /** What the account paid for this list, in all starts since the last `--again`. */
+  readonly failed: Readonly<Partial<Record<Failure["reason"], number>>>
+  /** What the account paid for this list in this start. */
   readonly creditsUsed: number
   readonly left: number
 }
 
-export interface CheckTally {
-  /** Adds a URL. `outcome` is undefined when the URL has none. */
-  readonly add: (outcome: Outcome | undefined) => void
-  readonly summary: (creditsUsed: number) => Summary
-}
-
-export const make = (): CheckTally => {
-  const failed: Partial<Record<FailureReason, number>> = {}
-  let [urls, succeeded, left] = [0, 0, 0]
-  return {
-    add: (outcome) => {
-      urls++
-      if (outcome === undefined) left++
-      else if ("reason" in outcome) failed[outcome.reason] = (failed[outcome.reason] ?? 0) + 1
-      else succeeded++
-    },
-    summary: (creditsUsed) => ({
-      complete: left === 0,
-      urls,
-      succeeded,
-      failed,
-      creditsUsed,
-      left,
-    }),
+/** Counts the outcomes that a run has for a list. */
+export const of = (
+  items: ReadonlyArray<Item>,
+  run: Pick<Run, "creditsUsed" | "outcomeOf">,
+): Summary => {
+  const failed: Partial<Record<Failure["reason"], number>> = {}
+  let [succeeded, left] = [0, 0]
+  for (const { url } of items) {
+    const outcome = run.outcomeOf(url)
+    if (outcome === undefined) left++
+    else if ("reason" in outcome) failed[outcome.reason] = (failed[outcome.reason] ?? 0) + 1
+    else succeeded++
   }
+  const { creditsUsed } = run
+  return { complete: left === 0, urls: items.length, succeeded, failed, creditsUsed, left }
 }
 
 export const describe = (summary: Summary): string => {
