@@ -1,4 +1,4 @@
-/** Splits an address as the user wrote it: for its display, its link and its domain. */
+/** Splits an address as the user wrote it: for its display and its link. */
 
 interface Parts {
   /** The scheme with its slashes, or an empty string. */
@@ -19,15 +19,4 @@ export const linkOf = (url: string): string | undefined => {
   const { host, scheme } = partsOf(url)
   const link = scheme === "" ? `http://${url}` : url
   return /^https?:\/\//i.test(link) && host.includes(".") && URL.canParse(link) ? link : undefined
-}
-
-/**
- * Returns the host's last two labels, or three in a country where companies register below a
- * second level, such as `co.uk`. The exact list of public suffixes would double the page's size.
- */
-export const domainOf = (url: string): string => {
-  const host = partsOf(url).host.toLowerCase().replace(/\.$/, "")
-  const labels = host.split(".")
-  const isSecondLevel = /(^|\.)(com?|net?|org?|gov?|edu?|ac|gob|gouv|ltd|plc|id|mil|nom)\.[a-z]{2}$/
-  return labels.slice(isSecondLevel.test(host) ? -3 : -2).join(".")
 }

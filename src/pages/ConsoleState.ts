@@ -39,7 +39,7 @@ export type Freshness = keyof typeof freshnesses
 
 /** A list, and its latest run. Each start is a run of its own, with the key of its time. */
 export interface Check {
-  readonly list: UrlList
+  readonly list: UrlList & { readonly name: string }
   readonly startedAt: number
   readonly freshness: Freshness
   readonly key: string
@@ -148,7 +148,7 @@ let controller = new AbortController()
  * key, only sets `keyProblem` and returns false. To buy all anew is asked about.
  */
 export const check = (
-  list: UrlList,
+  list: Check["list"],
   { freshness, isWanted = false }: { readonly freshness: Freshness; readonly isWanted?: boolean },
 ): Promise<boolean> => {
   const begun = { list, freshness, startedAt: Date.now(), creditsBefore: 0 }

@@ -147,7 +147,7 @@ const Plot = ({
   })
   const dates = [...new Set([times.low, (times.low + times.high) / 2, times.high].map(dayOf))]
   return (
-    <figure class="plot">
+    <figure class="past-plot">
       <figcaption>{name}</figcaption>
       <div class="scale" aria-hidden="true">
         <span>{range.high}</span>
@@ -165,7 +165,7 @@ const Plot = ({
           </g>
         ))}
       </svg>
-      <div class="dates" aria-hidden="true">
+      <div class="past-dates" aria-hidden="true">
         {dates.map((date) => (
           <span key={date}>{date}</span>
         ))}
@@ -204,7 +204,7 @@ const Drawn = ({
             <path class="change" d={`M${start.x} ${start.y - 12}V${start.y + 12}`} />
           )}
           {/* A line without a length stays round when the plot is stretched. */}
-          <path class="dot" d={`M${start.x} ${start.y}h0`} />
+          <path class="point" d={`M${start.x} ${start.y}h0`} />
         </g>
       ))}
     </>

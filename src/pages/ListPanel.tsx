@@ -2,7 +2,7 @@ import { batch, computed, signal } from "@preact/signals"
 import { decoded, type Text } from "../lists/UrlList.ts"
 import { counted } from "../text/counted.ts"
 import { key } from "./Account.ts"
-import { check, type Freshness, isActive, isChecked, limit } from "./ConsoleState.ts"
+import { check, type Freshness, isActive, isChecked, limit, shown } from "./ConsoleState.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
 import { addresses } from "./Texts.ts"
 import * as UrlList from "./UrlList.ts"
@@ -19,17 +19,19 @@ const isDropTarget = signal(false)
 /** The number of the column that the user chose; undefined to find the column. */
 const column = signal<string | undefined>(undefined)
 
-const list = computed(() =>
-  UrlList.read(attached.value ?? { text: typed.value, isGuessed: false }, column.value),
-)
+const list = computed(() => ({
+  ...UrlList.read(attached.value ?? { text: typed.value, isGuessed: false }, column.value),
+  name: attached.value?.name ?? pasted,
+}))
+
+/** True when the list is open while the page shows a run. */
+export const isEditing = signal(false)
 
 /** True when the user agreed to the hosts whose letters are guessed. */
 const isGuessRight = signal(false)
 
 /** Which of the answers that are kept are used. A reload forgets the choice. */
 const freshness = signal<Freshness>("month")
-
-export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
 
 const unreadable = computed(
   () => list.value.problem && `${attached.value?.name ?? "The list"} ${list.value.problem}.`,
@@ -41,20 +43,18 @@ const length = computed(() => list.value.items.length)
 const maxTypedLength = 100_000
 const maxFileBytes = 100 * 1024 * 1024
 
-const attach = (file: Attachment) =>
+const attach = (file: Attachment | undefined) =>
   batch(() => {
     problem.value = undefined
     column.value = undefined
     isGuessRight.value = false
+    isEditing.value = true
     attached.value = file
   })
 
 const setText = (text: string) =>
   batch(() => {
-    problem.value = undefined
-    column.value = undefined
-    isGuessRight.value = false
-    attached.value = undefined
+    attach(undefined)
     typed.value = text
   })
 
@@ -76,7 +76,7 @@ const take = async (files: FileList | null | undefined) => {
   }
 }
 
-const pasted = "the pasted list"
+const pasted = "Pasted list"
 
 const paste = (event: ClipboardEvent, field: HTMLTextAreaElement) => {
   const files = event.clipboardData?.files
@@ -106,11 +106,8 @@ const sample = [
   "localhost",
 ].join("\n")
 
-/**
- * Fills the list with the sample. Then moves the focus to the API key field if the user has not
- * entered an API key, else to the list.
- */
-export const useSample = () => {
+/** Fills the list with the sample, and asks for the key where there is none. */
+const useSample = () => {
   setText(sample)
   if (key.value === undefined) focusKeyField()
   else document.getElementById("list")?.focus()
@@ -136,42 +133,48 @@ const start = async (event: SubmitEvent) => {
   problem.value = undefined
   const isWanted = event.submitter?.id === costId
   const isStarted = await check(list.value, { freshness: freshness.value, isWanted })
-  if (isStarted) showResults()
-  else focusKeyField()
+  if (isStarted) {
+    isEditing.value = false
+    scrollTo(0, 0)
+  } else focusKeyField()
 }
 
 /** The id of the button that shows the plan before anything is paid. */
 const costId = "cost"
 
-const showResults = () =>
-  requestAnimationFrame(() => {
-    const results = document.querySelector(".results")
-    if (results !== null && results.getBoundingClientRect().top > innerHeight / 2) {
-      results.scrollIntoView()
-    }
-  })
-
-// Without the two listeners below, the browser would open a file that the user drops beside the
-// list. The file would replace the page, and the API key that the user entered would be lost.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
-const keepPage = (event: DragEvent) => {
-  if (holdsFile(event)) event.preventDefault()
-}
-addEventListener("dragover", keepPage)
-addEventListener("drop", keepPage)
+
+// A file may be dropped anywhere. Without these listeners the browser would open it in the place of
+// the page, and the API key that the user entered would be lost.
+addEventListener("dragover", (event) => {
+  isDropTarget.value = holdsFile(event)
+  if (isDropTarget.value) event.preventDefault()
+})
+addEventListener("dragleave", ({ relatedTarget }) => {
+  if (relatedTarget === null) isDropTarget.value = false
+})
+addEventListener("drop", (event) => {
+  isDropTarget.value = false
+  if (!holdsFile(event)) return
+  event.preventDefault()
+  void take(event.dataTransfer?.files)
+})
+
+// A list that is pasted beside all fields is a new list.
+addEventListener("paste", ({ clipboardData, target }) => {
+  if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null)
+    return
+  const text = clipboardData?.getData("text/plain") ?? ""
+  if (text.trim() === "") return void take(clipboardData?.files)
+  if (text.length > maxTypedLength) attach({ name: pasted, text, isGuessed: false })
+  else setText(text)
+})
 
 export const ListPanel = () => (
-  <section
-    class={`card ${isDropTarget.value ? "drop" : ""}`}
-    aria-labelledby="list-title"
-    onDragOver={(event) => (isDropTarget.value = holdsFile(event))}
-    onDragLeave={() => (isDropTarget.value = false)}
-    onDrop={(event) => {
-      isDropTarget.value = false
-      void take(event.dataTransfer?.files)
-    }}
-  >
-    <h2 id="list-title">List</h2>
+  <section class={`card compose ${isDropTarget.value ? "drop" : ""}`} aria-labelledby="list-title">
+    <h2 id="list-title" class="unseen">
+      List
+    </h2>
     <form onSubmit={(event) => void start(event)}>
       {attached.value === undefined ? <Field /> : <Attached name={attached.value.name} />}
       <Reading />
@@ -179,6 +182,7 @@ export const ListPanel = () => (
         {problem.value ?? unreadable.value}
       </p>
       <Start />
+      <Choices />
     </form>
   </section>
 )
@@ -186,8 +190,36 @@ export const ListPanel = () => (
 /** Quiet while the list is unchanged since its check. */
 const Start = () => {
   const isDone = isChecked(list.value)
+  const price = shown.value?.plan?.price
   return (
-    <>
+    <div class="start">
+      <div class="actions">
+        <ChooseFile />
+        {attached.value === undefined &&
+          (typed.value === "" ? (
+            <button type="button" class="quiet" onClick={useSample}>
+              Try a sample
+            </button>
+          ) : (
+            <button type="button" class="quiet" onClick={() => setText("")}>
+              Clear
+            </button>
+          ))}
+      </div>
+      <p class="hint">
+        {price !== undefined && length.value > 0 && (
+          <strong>At most {counted(price * length.value, "credit")}. </strong>
+        )}
+        Only successful checks are charged.
+      </p>
+      <button
+        type="submit"
+        id={costId}
+        aria-disabled={isActive.value}
+        disabled={length.value === 0}
+      >
+        What does it cost?
+      </button>
       <button type="submit" class={isDone ? "" : "primary"} aria-disabled={isActive.value}>
         {isActive.value
           ? "A run is in progress"
@@ -197,57 +229,67 @@ const Start = () => {
               ? "Checked"
               : `Check ${addresses(length.value)}`}
       </button>
-      <button
-        type="submit"
-        id={costId}
-        class="quiet"
-        aria-disabled={isActive.value}
-        disabled={length.value === 0}
-      >
-        What does it cost?
-      </button>
-      <label>
-        Use answers that are kept here from
-        <select
-          value={freshness.value}
-          onChange={({ currentTarget: { value } }) =>
-            (freshness.value = value === "day" || value === "none" ? value : "month")
-          }
-        >
-          <option value="month">the last 30 days</option>
-          <option value="day">today</option>
-          <option value="none">never: always new</option>
-        </select>
-      </label>
-      <label class="limit">
-        Ask before a check that may cost more than{" "}
-        <input
-          type="number"
-          // Enter in this field must not start the check.
-          form=""
-          min={0}
-          step={1}
-          value={limit.value}
-          onChange={({ currentTarget }) =>
-            (limit.value = Math.max(0, Math.floor(currentTarget.valueAsNumber) || 0))
-          }
-        />{" "}
-        credits
-      </label>
-      <p class="hint">
-        Only successful checks are charged. An address whose answer is kept here costs nothing, in
-        any list.
-      </p>
-    </>
+    </div>
   )
 }
 
+const Choices = () => (
+  <div class="choices">
+    <label>
+      Use answers that are kept here from{" "}
+      <select
+        value={freshness.value}
+        onChange={({ currentTarget: { value } }) =>
+          (freshness.value = value === "day" || value === "none" ? value : "month")
+        }
+      >
+        <option value="month">the last 30 days</option>
+        <option value="day">today</option>
+        <option value="none">never: always new</option>
+      </select>
+    </label>
+    <label>
+      Ask before a check that may cost more than{" "}
+      <input
+        type="number"
+        // Enter in this field must not start the check.
+        form=""
+        min={0}
+        step={1}
+        value={limit.value}
+        onChange={({ currentTarget }) =>
+          (limit.value = Math.max(0, Math.floor(currentTarget.valueAsNumber) || 0))
+        }
+      />{" "}
+      credits
+    </label>
+  </div>
+)
+
+const ChooseFile = () => (
+  <label class="button">
+    Choose a file
+    <input
+      type="file"
+      class="unseen"
+      accept=".txt,.csv,.tsv,text/plain,text/csv,text/tab-separated-values"
+      onChange={(event) => {
+        void take(event.currentTarget.files)
+        // Clear the input, so that the same file can be chosen again.
+        event.currentTarget.value = ""
+      }}
+    />
+  </label>
+)
+
 const Field = () => (
   <>
-    <label for="list">Domains or pages, one per line</label>
+    <label for="list" class="unseen">
+      Domains or pages, one per line
+    </label>
     <textarea
       id="list"
-      rows={9}
+      rows={10}
       spellcheck={false}
       autocapitalize="off"
       placeholder={"example.com\nhttps://www.example.org/page"}
@@ -260,30 +302,6 @@ const Field = () => (
         event.currentTarget.form?.requestSubmit()
       }}
     />
-    <div class="actions">
-      <label class="button">
-        Choose a file
-        <input
-          type="file"
-          class="unseen"
-          accept=".txt,.csv,.tsv,text/plain,text/csv,text/tab-separated-values"
-          onChange={(event) => {
-            void take(event.currentTarget.files)
-            // Clear the input, so that the same file can be chosen again.
-            event.currentTarget.value = ""
-          }}
-        />
-      </label>
-      {typed.value === "" ? (
-        <button type="button" class="quiet" onClick={() => setText(sample)}>
-          Try a sample
-        </button>
-      ) : (
-        <button type="button" class="quiet" onClick={() => setText("")}>
-          Clear
-        </button>
-      )}
-    </div>
   </>
 )
 
@@ -305,9 +323,7 @@ const Attached = ({ name }: { readonly name: string }) => (
 const Reading = () => {
   const { guessed, items, own, repeated, table } = list.value
   const parts = [
-    length.value === 0
-      ? "Paste a list of any length, or drop a file here."
-      : addresses(length.value),
+    length.value === 0 ? "One domain or page a line" : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
     ...(repeated === 0 ? [] : [counted(repeated, "duplicate")]),
     ...(attached.value?.isGuessed === true ? ["read as Windows-1252, not UTF-8"] : []),
@@ -318,8 +334,8 @@ const Reading = () => {
         {parts.join(" · ")}
       </p>
       {table !== undefined && (
-        <label>
-          Addresses are in
+        <label class="column-choice">
+          Addresses are in{" "}
           <select
             value={table.column ?? ""}
             onChange={(event) => (column.value = String(Number(event.currentTarget.value) + 1))}
@@ -334,13 +350,13 @@ const Reading = () => {
         </label>
       )}
       {guessed.length > 0 && (
-        <label>
+        <label class="choice">
           <input
             type="checkbox"
             id="guess"
             checked={isGuessRight.value}
             onChange={({ currentTarget }) => (isGuessRight.value = currentTarget.checked)}
-          />{" "}
+          />
           The letters are guessed from the encoding. Hosts as in {guessed[0]} are right
         </label>
       )}
@@ -355,7 +371,7 @@ const firstRows = 3
 
 const FirstRows = ({ items, own }: Pick<UrlList.UrlList, "items" | "own">) => (
   <div class="sample" role="region" aria-label="First rows of the list" tabIndex={0}>
-    <table class="plain">
+    <table class="data">
       {own !== undefined && (
         <thead>
           <tr>

@@ -17,20 +17,24 @@ export const Found = () => {
   return (
     <details class="plan" open={question.value !== undefined}>
       <summary>{PlanText.sentence(plan, Date.now())}</summary>
-      <table class="plain">
+      <table class="data">
         <thead>
           <tr>
             <th scope="col">Addresses</th>
-            <th scope="col">Number</th>
-            <th scope="col">Credits</th>
+            <th scope="col" class="num">
+              Number
+            </th>
+            <th scope="col" class="num">
+              Credits
+            </th>
           </tr>
         </thead>
         <tbody>
           {PlanText.table(plan).map(({ addresses, credits, what }) => (
             <tr key={what}>
               <th scope="row">{what}</th>
-              <td>{number(addresses)}</td>
-              <td>{credits === undefined ? "unknown" : number(credits)}</td>
+              <td class="num">{number(addresses)}</td>
+              <td class="num">{credits === undefined ? "unknown" : number(credits)}</td>
             </tr>
           ))}
         </tbody>

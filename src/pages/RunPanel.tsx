@@ -1,4 +1,5 @@
 import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import type { Delay } from "../lists/Run.ts"
 import { counted } from "../text/counted.ts"
@@ -21,39 +22,94 @@ import {
 import { download } from "./download.ts"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
+import { isEditing } from "./ListPanel.tsx"
 import { Asking, Found } from "./PlanPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
 import { isWorthRetrying, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 import { addresses, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
 
-export const RunPanel = ({ shown }: { readonly shown: Check }) => {
+interface Props {
+  readonly shown: Check
+  /** What stands between the title row and the results. */
+  readonly children: ComponentChildren
+}
+
+export const RunPanel = ({ children, shown }: Props) => {
   const filter = useSignal(TableView.everything)
-  const sorting = useSignal<TableView.Sorting>({ by: "place", descending: false })
+  const sorting = useSignal(TableView.usualSorting)
   const rows = useComputed(() => TableView.select(results.value, filter.value, sorting.value))
   return (
     <>
-      <Progress shown={shown} />
+      <div class="top">
+        <Title shown={shown} />
+        <Exports shown={shown} rows={rows} filter={filter} sorting={sorting} />
+        <div class="actions">
+          <button
+            type="button"
+            aria-expanded={isEditing.value}
+            onClick={() => (isEditing.value = !isEditing.value)}
+          >
+            {isEditing.value ? "Fold list" : "Edit list"}
+          </button>
+          <Controls shown={shown} />
+        </div>
+        <Progress />
+      </div>
+      {children}
+      <State shown={shown} />
       <Charts filter={filter} />
-      <ResultTable own={shown.list.own} rows={rows} filter={filter} sorting={sorting}>
-        <Exports shown={shown} rows={rows} isAll={TableView.isEverything(filter.value)} />
-      </ResultTable>
+      <ResultTable own={shown.list.own} rows={rows} filter={filter} sorting={sorting} />
     </>
   )
 }
 
+const Title = ({ shown }: { readonly shown: Check }) => {
+  const { checked, failed, waiting } = results.value
+  return (
+    <div class="run-title">
+      <h1 title={shown.list.name}>{shown.list.name}</h1>
+      <h2 id="run-title" class={status.value} tabIndex={-1}>
+        {standing(status.value, results.value)}
+      </h2>
+      {secondsLeft.value !== undefined && <p class="hint">{remaining(secondsLeft.value)}</p>}
+      <dl class="tally">
+        <Count name="checked" n={checked} kind="done" />
+        <Count name="not checked" n={failed} kind="lost" />
+        <Count name="left" n={waiting} kind="left" />
+        <Count
+          name={creditsUsed.value === 1 ? "credit used" : "credits used"}
+          n={creditsUsed.value}
+        />
+      </dl>
+      <p class="unseen" role="status">
+        {announcement()}
+      </p>
+    </div>
+  )
+}
+
 const Exports = ({
-  isAll,
+  filter,
   rows,
   shown,
+  sorting,
 }: {
   readonly shown: Check
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
-  readonly isAll: boolean
+  readonly filter: ReadonlySignal<TableView.Filter>
+  readonly sorting: ReadonlySignal<TableView.Sorting>
 }) => {
   const outcome = useSignal("")
-  const which = isAll ? "all" : `these ${number(rows.value.length)}`
-  const chosen = () => ({ rows: rows.value, own: shown.list.own })
+  const which = TableView.isEverything(filter.value) ? "all" : `these ${number(rows.value.length)}`
+  // Until the user sorts the table, the rows leave the page in the order of the list.
+  const chosen = () => ({
+    rows:
+      sorting.value === TableView.usualSorting
+        ? rows.value.toSorted((a, b) => a.place - b.place)
+        : rows.value,
+    own: shown.list.own,
+  })
   const copy = async () => {
     outcome.value = (await copyText(tsv(chosen())))
       ? `Copied ${addresses(rows.value.length)}.`
@@ -64,25 +120,25 @@ const Exports = ({
     outcome.value = ""
   }
   const isEmpty = rows.value.length === 0
-  const kind = status.value === "done" ? "primary" : ""
+  const isEnd = status.value === "done" && !isEditing.value
   return (
-    <div class="actions exports" role="group" aria-label="Export">
+    <div class="actions" role="group" aria-label="Export">
       <span class="hint" role="status">
         {outcome.value}
       </span>
       <button type="button" disabled={isEmpty} onClick={() => void copy()}>
         Copy {which}
       </button>
+      <button type="button" disabled={isEmpty} onClick={() => exportAs(json(chosen()), "json")}>
+        <span class="unseen">Export {which} as </span>JSON
+      </button>
       <button
         type="button"
-        class={kind}
+        class={isEnd ? "primary" : ""}
         disabled={isEmpty}
         onClick={() => exportAs(csv(chosen()), "csv")}
       >
         <span class="unseen">Export {which} as </span>CSV
-      </button>
-      <button type="button" disabled={isEmpty} onClick={() => exportAs(json(chosen()), "json")}>
-        <span class="unseen">Export {which} as </span>JSON
       </button>
     </div>
   )
@@ -111,45 +167,35 @@ const copySelection = (text: string): boolean => {
   return isCopied
 }
 
-const Progress = ({ shown }: { readonly shown: Check }) => {
-  const { checked, failed, total, waiting } = results.value
+const Progress = () => {
+  const { checked, failed, total } = results.value
   const ended = checked + failed
   return (
-    <section class="card progress" aria-labelledby="run-title">
-      <div class="line">
-        <h2 id="run-title">{standing(status.value, results.value)}</h2>
-        {secondsLeft.value !== undefined && <p class="hint pace">{remaining(secondsLeft.value)}</p>}
-        <Controls shown={shown} />
-      </div>
-      <div
-        class="bar"
-        role="progressbar"
-        aria-label="Progress of the run"
-        aria-valuemin={0}
-        aria-valuemax={total}
-        aria-valuenow={ended}
-        aria-valuetext={`${number(ended)} of ${number(total)}`}
-      >
-        <span class="done" style={{ width: `${(checked / total) * 100}%` }} />
-        <span class="lost" style={{ width: `${(failed / total) * 100}%` }} />
-      </div>
-      <dl class="tally">
-        <Count name="Checked" n={checked} kind="done" />
-        <Count name="Not checked" n={failed} kind="lost" />
-        <Count name="Left" n={waiting} kind="left" />
-        <Count name="Credits used" n={creditsUsed.value} />
-      </dl>
-      {question.value !== undefined && shown.plan !== undefined && (
-        <Asking plan={shown.plan} reasons={question.value} />
-      )}
-      <Found />
-      <Notices run={shown.run} />
-      <p class="unseen" role="status">
-        {announcement()}
-      </p>
-    </section>
+    <div
+      class="progress"
+      role="progressbar"
+      aria-label="Progress of the run"
+      aria-valuemin={0}
+      aria-valuemax={total}
+      aria-valuenow={ended}
+      aria-valuetext={`${number(ended)} of ${number(total)}`}
+    >
+      <span class="done" style={{ width: `${(checked / total) * 100}%` }} />
+      <span class="lost" style={{ width: `${(failed / total) * 100}%` }} />
+    </div>
   )
 }
+
+/** What the plan found, what it asks, and why the run waits or has stopped. */
+const State = ({ shown }: { readonly shown: Check }) => (
+  <section class="state" aria-labelledby="run-title">
+    {question.value !== undefined && shown.plan !== undefined && (
+      <Asking plan={shown.plan} reasons={question.value} />
+    )}
+    <Notices run={shown.run} />
+    <Found />
+  </section>
+)
 
 const Count = ({
   kind,
@@ -161,8 +207,7 @@ const Count = ({
   readonly kind?: "done" | "lost" | "left"
 }) => (
   <div class={kind}>
-    <dt>{name}</dt>
-    <dd>{number(n)}</dd>
+    <dd>{number(n)}</dd> <dt>{name}</dt>
   </div>
 )
 
@@ -197,7 +242,7 @@ const Continue = () => (
 const After = ({ shown: { list } }: { readonly shown: Check }) => {
   const failed = results.value.rows.filter(isWorthRetrying).length
   return (
-    <div class="actions">
+    <>
       <button
         type="button"
         class="quiet"
@@ -210,7 +255,7 @@ const After = ({ shown: { list } }: { readonly shown: Check }) => {
           Retry {failed === 1 ? "the failed address" : `the ${number(failed)} failed addresses`}
         </button>
       )}
-    </div>
+    </>
   )
 }
 

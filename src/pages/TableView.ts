@@ -1,11 +1,16 @@
-/** Filters, sorts, groups and counts the rows of a run. */
+/** Filters, sorts and counts the rows of a run. */
 import { distinct, type OwnColumns } from "../lists/outcomeTable.ts"
-import * as Address from "./Address.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"
 
 export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as const
 
 export type Figure = (typeof figures)[number]
+
+export const figureNames: Readonly<Record<Figure, string>> = {
+  domainAuthority: "Domain authority",
+  pageAuthority: "Page authority",
+  spamScore: "Spam score",
+}
 
 /** A column that the user can show: where the figures come from, or a column of the user's table. */
 export type Extra = "source" | "provider" | "index" | `own ${number}`
@@ -40,11 +45,8 @@ export interface Sorting {
   readonly descending: boolean
 }
 
-/** A range of figures. Both ends are inclusive. An undefined end means no limit. */
-export interface Range {
-  readonly from: number | undefined
-  readonly to: number | undefined
-}
+/** The order of the table until the user chooses another one. */
+export const usualSorting: Sorting = { by: "domainAuthority", descending: true }
 
 export interface Filter {
   /** Selects the rows whose URL contains this text, in upper or lower case. */
@@ -55,34 +57,16 @@ export interface Filter {
    * below 10.
    */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
-  /** Selects the rows in which each figure lies in its own range. */
-  readonly ranges: Readonly<Record<Figure, Range>>
 }
-
-const unlimited: Range = { from: undefined, to: undefined }
-
-const noRanges = {
-  domainAuthority: unlimited,
-  pageAuthority: unlimited,
-  spamScore: unlimited,
-} satisfies Filter["ranges"]
 
 export const everything: Filter = {
   text: "",
   outcome: "all",
   tenth: undefined,
-  ranges: noRanges,
 }
 
-const isLimited = ({ from, to }: Range) => from !== undefined || to !== undefined
-
-export const hasRanges = ({ ranges }: Filter) => Object.values(ranges).some(isLimited)
-
 export const isEverything = (filter: Filter) =>
-  filter.text.trim() === "" &&
-  filter.outcome === "all" &&
-  filter.tenth === undefined &&
-  !hasRanges(filter)
+  filter.text.trim() === "" && filter.outcome === "all" && filter.tenth === undefined
 
 export const select = (
   { rows: all }: { readonly rows: ReadonlyArray<Row> },
@@ -96,18 +80,13 @@ export const select = (
       hasOutcome(row, filter.outcome) &&
       (filter.tenth === undefined ||
         (row.figures !== undefined &&
-          tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)) &&
-      figures.every((figure) => isWithin(row.figures?.[figure], filter.ranges[figure])),
+          tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)),
   )
   const { by, descending } = sorting
   // The rows are already in the order of the list.
   if (by === "place") return descending ? rows.reverse() : rows
   return rows.sort(order(by, descending ? -1 : 1))
 }
-
-const isWithin = (figure: number | undefined, range: Range) =>
-  !isLimited(range) ||
-  (figure !== undefined && figure >= (range.from ?? -Infinity) && figure <= (range.to ?? Infinity))
 
 const hasOutcome = (row: Row, outcome: Filter["outcome"]) => {
   switch (outcome) {
@@ -160,30 +139,6 @@ export const cellOf = ({ figures, others }: Row, column: Extra): string | undefi
   }
 }
 
-export interface Group {
-  readonly domain: string
-  readonly rows: ReadonlyArray<Row>
-}
-
-/** Gathers the rows of each domain. The domains have the order of their first rows. */
-export const byDomain = (rows: ReadonlyArray<Row>): ReadonlyArray<Group> => {
-  const groups = new Map<string, Array<Row>>()
-  for (const row of rows) {
-    const domain = Address.domainOf(row.url)
-    const group = groups.get(domain)
-    if (group === undefined) groups.set(domain, [row])
-    else group.push(row)
-  }
-  return Array.from(groups, ([domain, rows]) => ({ domain, rows }))
-}
-
-/** Returns the highest figure of the rows, or undefined when no row has the figure. */
-export const highest = (rows: ReadonlyArray<Row>, figure: Figure): number | undefined =>
-  rows.reduce<number | undefined>((highest, { figures }) => {
-    const value = figures?.[figure]
-    return value === undefined || (highest !== undefined && highest >= value) ? highest : value
-  }, undefined)
-
 /** Returns the tenth of the scale: 0 for 0 to below 10, …, and 9 for 90 to 100. */
 const tenthOf = (figure: number | undefined) =>
   figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
@@ -213,8 +168,11 @@ interface Distribution {
   readonly median: number | undefined
 }
 
+/** Counts each target once, however often the list repeats it. */
 export const distribution = (rows: ReadonlyArray<Row>, figure: Figure): Distribution => {
-  const figures = rows.flatMap(({ figures }) => figures?.[figure] ?? []).sort((a, b) => a - b)
+  const figures = rows
+    .flatMap(({ figures, sameAs }) => (sameAs === undefined ? (figures?.[figure] ?? []) : []))
+    .sort((a, b) => a - b)
   const counts = Array.from({ length: 10 }, () => 0)
   for (const value of figures) {
     const tenth = tenthOf(value) ?? 0
@@ -228,27 +186,4 @@ export const distribution = (rows: ReadonlyArray<Row>, figure: Figure): Distribu
     above: figures.filter((value) => value > limits[figure]).length,
     median: upper === undefined || lower === undefined ? undefined : (upper + lower) / 2,
   }
-}
-
-interface Best {
-  readonly domain: string
-  /** The highest domain authority of the domain's rows. */
-  readonly authority: number
-}
-
-/** Returns the domains with the highest domain authority, and among equals page authority. */
-export const best = (rows: ReadonlyArray<Row>, length: number): ReadonlyArray<Best> => {
-  const sorted = rows
-    .flatMap(({ figures, url }) => (figures === undefined ? [] : [{ url, figures }]))
-    .sort(
-      ({ figures: a }, { figures: b }) =>
-        b.domainAuthority - a.domainAuthority || b.pageAuthority - a.pageAuthority,
-    )
-  const found = new Map<string, number>()
-  for (const { figures, url } of sorted) {
-    if (found.size === length) break
-    const domain = Address.domainOf(url)
-    if (!found.has(domain)) found.set(domain, figures.domainAuthority)
-  }
-  return Array.from(found, ([domain, authority]) => ({ domain, authority }))
 }

@@ -10,6 +10,7 @@ import {
 import type { Budget } from "../contract/Wire.ts"
 import { account, client, credits, key, refreshCredits } from "./Account.ts"
 import { UsageChart } from "./DayChart.tsx"
+import { Entry } from "./KeyPanel.tsx"
 import { Facts, Used, Waiting } from "./Parts.tsx"
 import { type Column, num, Table, text, when, words } from "./Table.tsx"
 import { number } from "./Texts.ts"
@@ -80,7 +81,10 @@ export const Usage = () => {
         {problem.value !== undefined && <p class="notice stop">{problem.value}</p>}
       </div>
       {entered === undefined ? (
-        <p class="hint">Enter your key, to see what its account used.</p>
+        <>
+          <p class="hint">Enter your key, to see what its account used.</p>
+          <Entry />
+        </>
       ) : found.value === undefined ? (
         problem.value === undefined && <Waiting />
       ) : (

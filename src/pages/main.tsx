@@ -3,6 +3,7 @@ import { signal } from "@preact/signals"
 import { render } from "preact"
 import { Console } from "./Console.tsx"
 import { Header } from "./Header.tsx"
+import { Help, KeyMenu } from "./KeyPanel.tsx"
 import { keepFocus } from "./keepFocus.ts"
 import * as Theme from "./Theme.ts"
 import { Usage } from "./Usage.tsx"
@@ -14,7 +15,10 @@ const Page = () => {
   const isUsage = hash.value === "#usage"
   return (
     <>
-      <Header root="" current={isUsage ? "usage" : "console"} />
+      <Header root="" current={isUsage ? "usage" : "console"}>
+        <KeyMenu />
+        <Help />
+      </Header>
       {isUsage ? <Usage /> : <Console />}
     </>
   )

@@ -9,8 +9,10 @@ import { isMissing, visit } from "../support/Browser.ts"
 import {
   batches,
   downloaded,
+  edit,
   gone,
   heading,
+  openKey,
   paste,
   sites,
   start,
@@ -24,8 +26,10 @@ const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: 
 
 const press = (page: Page, name: string | RegExp) => page.getByRole("button", { name }).click()
 
-const type = (page: Page, urls: ReadonlyArray<string>) =>
-  page.getByLabel("Domains or pages").fill(urls.join("\n"))
+const type = async (page: Page, urls: ReadonlyArray<string>) => {
+  await edit(page)
+  await page.getByLabel("Domains or pages").fill(urls.join("\n"))
+}
 
 /** Lets the service answer all but the first `passing` batches, and loses their answers. */
 const loseAnswers = async (page: Page, passing: number) => {
@@ -84,7 +88,10 @@ describe.skipIf(isMissing)("an address in the console", () => {
         const { books, key, url } = yield* service()
         const { act, page } = yield* visit(url, "/console")
         const from = (value: string) =>
-          act(() => page.getByLabel("Use answers that are kept here from").selectOption(value))
+          act(async () => {
+            await edit(page)
+            await page.getByLabel("Use answers that are kept here from").selectOption(value)
+          })
         const list = [...sites(60), "provider-error.example.com"]
         yield* act((page) => page.getByLabel("API key").fill(key))
         yield* act((page) => type(page, list))
@@ -98,7 +105,9 @@ describe.skipIf(isMissing)("an address in the console", () => {
         assert.strictEqual((yield* books).charged, 60)
         yield* from("today")
         yield* act((page) => press(page, /^Checked$/))
-        yield* act((page) => page.getByText("0 credits used").waitFor(gone))
+        yield* act((page) =>
+          page.locator(".tally div:not([class])", { hasText: /^0 / }).waitFor(gone),
+        )
         yield* act((page) => heading(page, "Done: 61 addresses"))
         assert.strictEqual((yield* books).charged, 120)
 
@@ -227,11 +236,14 @@ describe.skipIf(isMissing)("an address in the console", () => {
         yield* act((page) => heading(page, "Done: 60 addresses"))
         assert.deepStrictEqual(yield* act(tally), ["59", "1", "0", "40"])
 
+        yield* act((page) => press(page, /^No\./))
         const cells = () => act(() => page.locator("td.extra").allInnerTexts())
         assert.match((yield* cells()).slice(0, 2).join(" "), /^0 bought 20\d\d-\d\d-\d\d$/)
         yield* act((page) => page.getByText("Columns", { exact: true }).click())
         yield* act((page) => page.getByRole("checkbox", { name: "Source" }).uncheck())
         yield* act((page) => page.getByRole("checkbox", { name: "Provider" }).check())
+        yield* examine("choice of columns")
+        yield* act((page) => page.keyboard.press("Escape"))
         yield* act((page) => press(page, /^id/))
         yield* act((page) => press(page, /^id/))
         assert.deepStrictEqual((yield* cells()).slice(0, 4), ["59", "", "58", "sandbox"])
@@ -316,6 +328,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
         yield* act((page) => useKey(page, key))
         yield* act((page) => page.reload())
         yield* act((page) => page.getByText("1,000 credits available").waitFor())
+        yield* act(openKey)
         yield* act((page) => press(page, "Forget this key"))
         const kept = () => act((page) => page.evaluate("JSON.stringify({ ...localStorage })"))
         assert.notInclude(String(yield* kept()), key.slice(3))
@@ -366,6 +379,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
         const { id } = yield* accounts.create(AccountName.make("other"))
         yield* ledger.grant(id, Credits.make(1000), null)
         const other = Redacted.value((yield* keys.issue({ account: id })).key)
+        yield* act(openKey)
         yield* act((page) => press(page, "Use another key"))
         yield* act((page) => useKey(page, other))
         yield* act(() => page.locator("td.url").first().waitFor(gone))
@@ -387,6 +401,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
         yield* act((page) => type(page, sites(10)))
         yield* act((page) => press(page, "What does it cost?"))
         yield* act((page) => page.getByText("This start costs at most 10 credits.").waitFor())
+        yield* act(openKey)
         yield* act((page) => press(page, "Use another key"))
         yield* act((page) => page.getByRole("button", { name: "Check, at most" }).waitFor(gone))
         yield* act((page) => press(page, "Continue"))
@@ -485,6 +500,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
         yield* act((page) => type(page, sites(10)))
         yield* act(start)
         yield* act((page) => heading(page, "Done: 10 addresses"))
+        yield* act(openKey)
         yield* act((page) => press(page, "Delete everything"))
         yield* act((page) => press(page, "Delete permanently"))
         yield* act((page) => heading(page, "See how strong every site"))

@@ -35,12 +35,4 @@ describe("an address in the console", () => {
       assert.isUndefined(Address.linkOf(url), url)
     }
   })
-
-  it("the domain of an address has three labels in a country with second-level domains, else two", () => {
-    assert.strictEqual(Address.domainOf("https://developer.mozilla.org/en-US"), "mozilla.org")
-    assert.strictEqual(Address.domainOf("WWW.Shop.Co.UK."), "shop.co.uk")
-    assert.strictEqual(Address.domainOf("www.example.com.au:80"), "example.com.au")
-    assert.strictEqual(Address.domainOf("com.de"), "com.de")
-    assert.strictEqual(Address.domainOf("localhost"), "localhost")
-  })
 })

@@ -22,6 +22,18 @@ export const enter = async (page: Page, key: string) => {
   await page.getByRole("button", { name: "Use this key" }).click()
 }
 
+/** Opens the list, which is folded after a start. */
+export const edit = async (page: Page) => {
+  const button = page.getByRole("button", { name: "Edit list" })
+  if (await button.isVisible()) await button.click()
+}
+
+/** Opens what the header has about the key. */
+export const openKey = async (page: Page) => {
+  const button = page.locator(".key")
+  if ((await button.getAttribute("aria-expanded")) === "false") await button.click()
+}
+
 /** Enters a key and waits until the service has accepted it. No run can start before that. */
 export const useKey = async (page: Page, key: string) => {
   await enter(page, key)
@@ -29,6 +41,7 @@ export const useKey = async (page: Page, key: string) => {
 }
 
 export const paste = async (page: Page, urls: ReadonlyArray<string>) => {
+  await edit(page)
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(urls.join("\n"))})`)
   await page.getByLabel("Domains or pages, one per line").focus()
@@ -46,10 +59,7 @@ export const gone = { state: "detached" } as const
 export const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 
 /** The addresses in the table, from the top. */
-export const shown = async (page: Page) =>
-  (await page.locator("td.url").allInnerTexts()).map((text) =>
-    text.replace(/\s*same as No\..*$/, ""),
-  )
+export const shown = (page: Page) => page.locator("td.url .address").allTextContents()
 
 /** Clicks the button, and returns the name and the text of the file that is downloaded. */
 export const downloaded = async (page: Page, name: string | RegExp) => {
