@@ -57,9 +57,7 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
     await page.getByRole("heading", { name: /^Done/ }).waitFor()
     // The pointer would draw the pressed button as hovered.
     await page.mouse.move(0, 0)
-    await page.evaluate(
-      "document.activeElement.blur(); document.getElementById('list').scrollTop = 0",
-    )
+    await page.evaluate("document.activeElement.blur()")
     await page.screenshot({
       path: join(import.meta.dirname, `screens/console-${colorScheme}.png`),
       animations: "disabled",
