@@ -53,23 +53,21 @@ describe("against the service", () => {
 })
 
 describe("a stream of URLs", () => {
-  it.scopedLive(
-    "a stream that fails ends checkAll with its error, after what was sent before",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = yield* clientOf(server.url, server.key)
-        const urls = Stream.range(0, 59).pipe(
-          Stream.map((i) => `site${i}.example.com`),
-          Stream.concat(Stream.fail("the list broke")),
-        )
-        const sizes: Array<number> = []
-        const error = yield* client.checkAll(urls).pipe(
-          Stream.runForEach(({ outcomes }) => Effect.sync(() => sizes.push(outcomes.length))),
-          Effect.flip,
-        )
-        assert.deepStrictEqual([error, sizes], ["the list broke", [50]])
-      }),
+  it.scopedLive("a stream that fails ends checkAll with its error, after its results", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = yield* clientOf(server.url, server.key)
+      const urls = Stream.range(0, 59).pipe(
+        Stream.map((i) => `site${i}.example.com`),
+        Stream.concat(Stream.fail("the list broke")),
+      )
+      const sizes: Array<number> = []
+      const error = yield* client.checkAll(urls).pipe(
+        Stream.runForEach(({ outcomes }) => Effect.sync(() => sizes.push(outcomes.length))),
+        Effect.flip,
+      )
+      assert.deepStrictEqual([error, sizes], ["the list broke", [50]])
+    }),
   )
 
   it.scopedLive("the interruption of checkAll aborts its requests, and closes the stream", () =>

@@ -131,47 +131,45 @@ for (const [name, database] of ofRun(databases)) {
       }),
     )
 
-    it.scopedLive(
-      "the history has what was bought a lifetime ago, and nothing while it is off",
-      () =>
-        Effect.gen(function* () {
-          const { check, client, databaseUrl } = yield* running(
-            stored("example.com/", hoursAgo(48), 39),
-            stored("example.com/", hoursAgo(24)),
-            stored("example.com/", hoursAgo(2)),
+    it.scopedLive("the history has what was bought a lifetime ago, or is off", () =>
+      Effect.gen(function* () {
+        const { check, client, databaseUrl } = yield* running(
+          stored("example.com/", hoursAgo(48), 39),
+          stored("example.com/", hoursAgo(24)),
+          stored("example.com/", hoursAgo(2)),
+        )
+        yield* check(["example.com"])
+        const cwd = yield* temporaryFolder
+        const settings = { AUTHORITY_DATABASE_URL: databaseUrl }
+        const printed = (more: Readonly<Record<string, string>> = {}) =>
+          Effect.map(
+            verb(cwd, ["history", "example.com", "--json"], { ...settings, ...more }),
+            ({ stdout }) => JSON.parse(stdout).observations,
           )
-          yield* check(["example.com"])
-          const cwd = yield* temporaryFolder
-          const settings = { AUTHORITY_DATABASE_URL: databaseUrl }
-          const printed = (more: Readonly<Record<string, string>> = {}) =>
-            Effect.map(
-              verb(cwd, ["history", "example.com", "--json"], { ...settings, ...more }),
-              ({ stdout }) => JSON.parse(stdout).observations,
-            )
-          yield* eventually(
-            "the purchase is stored",
-            Effect.map(printed(), (all) => all.length === 3),
-          )
-          const [fresh, ...old] = yield* printed()
-          assert.deepInclude(fresh, { ...figures, index: "2026-11-01" })
+        yield* eventually(
+          "the purchase is stored",
+          Effect.map(printed(), (all) => all.length === 3),
+        )
+        const [fresh, ...old] = yield* printed()
+        assert.deepInclude(fresh, { ...figures, index: "2026-11-01" })
 
-          // Fresh figures cost a credit, so the clients' history does not have them.
-          const { observations, target } = yield* Effect.promise(() =>
-            client.history("http://Example.com"),
-          )
-          assert.strictEqual(target, "example.com/")
-          assert.deepStrictEqual(observations, old)
-          const values = observations.map(({ domainAuthority, index }) => [domainAuthority, index])
-          assert.deepStrictEqual(values, [
-            [40, null],
-            [39, null],
-          ])
-          const [extended] = observations
-          const heldMs =
-            Date.parse(extended?.lastFetchedAt ?? "") - Date.parse(extended?.fetchedAt ?? "")
-          assert.closeTo(heldMs, 22 * 3_600_000, 60_000)
-          assert.deepStrictEqual(yield* printed({ AUTHORITY_HISTORY: "0s" }), [])
-        }),
+        // Fresh figures cost a credit, so the clients' history does not have them.
+        const { observations, target } = yield* Effect.promise(() =>
+          client.history("http://Example.com"),
+        )
+        assert.strictEqual(target, "example.com/")
+        assert.deepStrictEqual(observations, old)
+        const values = observations.map(({ domainAuthority, index }) => [domainAuthority, index])
+        assert.deepStrictEqual(values, [
+          [40, null],
+          [39, null],
+        ])
+        const [extended] = observations
+        const heldMs =
+          Date.parse(extended?.lastFetchedAt ?? "") - Date.parse(extended?.fetchedAt ?? "")
+        assert.closeTo(heldMs, 22 * 3_600_000, 60_000)
+        assert.deepStrictEqual(yield* printed({ AUTHORITY_HISTORY: "0s" }), [])
+      }),
     )
   })
 }

@@ -76,51 +76,47 @@ const url = "HTTPS://Example.com/#top"
 const data = { url, target: "example.com/", observations }
 
 describe("the history", () => {
-  it.scopedLive(
-    "the history lists the figures of a URL's target, newest first and no older than the setting says",
-    () =>
-      Effect.gen(function* () {
-        const { ask, books } = yield* running(...all)
-        const query = `?url=${encodeURIComponent(url)}`
-        assert.deepStrictEqual(yield* ask(query), { status: 200, body: { success: true, data } })
-        const { body } = yield* ask(`${query}&limit=1`)
-        assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
-        const { body: none } = yield* ask("?url=example.org")
-        assert.deepStrictEqual(none.data.observations, [])
-        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-      }),
+  it.scopedLive("the history of a target is newest first and as old as the setting says", () =>
+    Effect.gen(function* () {
+      const { ask, books } = yield* running(...all)
+      const query = `?url=${encodeURIComponent(url)}`
+      assert.deepStrictEqual(yield* ask(query), { status: 200, body: { success: true, data } })
+      const { body } = yield* ask(`${query}&limit=1`)
+      assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
+      const { body: none } = yield* ask("?url=example.org")
+      assert.deepStrictEqual(none.data.observations, [])
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
   )
 
-  it.scopedLive(
-    "a client sees the history as it stood one cache lifetime ago, and the operator sees all",
-    () =>
-      Effect.gen(function* () {
-        const { key, send } = yield* running(
-          bought(days(3)),
-          bought(days(2.5), { provider: "dataset" }),
-          bought(days(0.1)),
-          bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
-          bought(days(0.1), { provider: "dataforseo" }),
+  it.scopedLive("a client sees the history of a cache lifetime ago, the operator all", () =>
+    Effect.gen(function* () {
+      const { key, send } = yield* running(
+        bought(days(3)),
+        bought(days(2.5), { provider: "dataset" }),
+        bought(days(0.1)),
+        bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
+        bought(days(0.1), { provider: "dataforseo" }),
+      )
+      const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
+      const seen = (path: string, headers: Readonly<Record<string, string>>) =>
+        Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
+          JSON.parse(text).data.observations.map((one: Observation) =>
+            [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
+          ),
         )
-        const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
-        const seen = (path: string, headers: Readonly<Record<string, string>>) =>
-          Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
-            JSON.parse(text).data.observations.map((one: Observation) =>
-              [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
-            ),
-          )
-        assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
-          "dataset,25,25",
-          "moz,30,10",
-        ])
-        const headers = { authorization: `Bearer ${adminToken}` }
-        assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
-          "dataforseo,1,1",
-          "dataset,1,1",
-          "dataset,25,25",
-          "moz,30,1",
-        ])
-      }),
+      assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
+        "dataset,25,25",
+        "moz,30,10",
+      ])
+      const headers = { authorization: `Bearer ${adminToken}` }
+      assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
+        "dataforseo,1,1",
+        "dataset,1,1",
+        "dataset,25,25",
+        "moz,30,1",
+      ])
+    }),
   )
 
   const ofUrl = (message: string) => ({ code: "invalid_url", message, path: ["url"] })

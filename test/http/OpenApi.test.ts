@@ -169,28 +169,26 @@ describe("a client derived from the API definition", () => {
     }),
   )
 
-  it.scopedLive(
-    "a client derived from the API definition decodes error answers to their error classes",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start({ credits: 1 })
-        const client = yield* clientOf(server)
-        const stranger = yield* clientOf({ ...server, key: "am_wrong" })
+  it.scopedLive("error answers are decoded to their error classes", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 1 })
+      const client = yield* clientOf(server)
+      const stranger = yield* clientOf({ ...server, key: "am_wrong" })
 
-        const unauthorized = yield* Effect.flip(stranger.availableCredits())
-        assert.instanceOf(unauthorized, Unauthorized)
-        assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
+      const unauthorized = yield* Effect.flip(stranger.availableCredits())
+      assert.instanceOf(unauthorized, Unauthorized)
+      assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
 
-        const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
-        assert.instanceOf(unpaid, PaymentRequired)
-        assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
+      const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
+      assert.instanceOf(unpaid, PaymentRequired)
+      assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
 
-        // The client validates its requests, but does not know which URLs are valid.
-        const invalid = yield* Effect.flip(
-          client.history({ urlParams: { url: "localhost", limit: 1 } }),
-        )
-        assert.instanceOf(invalid, InvalidRequest)
-        assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
-      }),
+      // The client validates its requests, but does not know which URLs are valid.
+      const invalid = yield* Effect.flip(
+        client.history({ urlParams: { url: "localhost", limit: 1 } }),
+      )
+      assert.instanceOf(invalid, InvalidRequest)
+      assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
+    }),
   )
 })
