@@ -117,36 +117,30 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("/health/ready is 503 when the database does not answer", () =>
-    Effect.gen(function* () {
-      const answer = yield* tell(Effect.fail(new StoreFailure({ message: "gone" })))
-      assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, {
-        database: "unreachable",
-        writes: "unknown",
-        migrations: "unknown",
-      })
-    }),
-  )
+  const trouble = "no commit in the last 10 seconds: the disk is full"
+  const state = { isMigrated: true, trouble: undefined }
 
-  it.scopedLive("/health/ready is 503 when the database lacks the program's tables", () =>
+  it.scopedLive.each<[name: string, stores: Health["Type"]["stores"], parts: object]>([
+    [
+      "the database does not answer",
+      Effect.fail(new StoreFailure({ message: "gone" })),
+      { database: "unreachable", writes: "unknown", migrations: "unknown" },
+    ],
+    [
+      "the database lacks the program's tables",
+      Effect.succeed({ ...state, description: "an old one", isMigrated: false }),
+      { database: "an old one", migrations: "missing" },
+    ],
+    [
+      "no recent commit has succeeded",
+      Effect.succeed({ ...state, description: "a full one", trouble }),
+      { writes: trouble, migrations: "done" },
+    ],
+  ])("/health/ready is 503 when %s", ([, stores, parts]) =>
     Effect.gen(function* () {
-      const answer = yield* tell(
-        Effect.succeed({ description: "an old one", isMigrated: false, trouble: undefined }),
-      )
+      const answer = yield* tell(stores)
       assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, { database: "an old one", migrations: "missing" })
-    }),
-  )
-
-  it.scopedLive("/health/ready is 503 with the reason when no recent commit has succeeded", () =>
-    Effect.gen(function* () {
-      const trouble = "no commit in the last 10 seconds: the disk is full"
-      const answer = yield* tell(
-        Effect.succeed({ description: "a full one", isMigrated: true, trouble }),
-      )
-      assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, { writes: trouble, migrations: "done" })
+      assert.deepInclude(answer.parts, parts)
     }),
   )
 })

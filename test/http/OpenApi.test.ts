@@ -38,39 +38,11 @@ describe("the OpenAPI document", () => {
     assert.strictEqual(OpenApi.fromApi(AdminApi).info.version, "1.0.0")
   })
 
-  it("the OpenAPI document lists each path with its statuses, the API key header, and the limits of a batch request", () => {
-    const document = JSON.parse(text())
-    const statuses = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(Object(item)).map(([method, operation]) => [
-        `${method} ${path}`,
-        Object.keys(Object(operation).responses),
-      ]),
-    )
-    assert.deepStrictEqual(statuses, [
-      [
-        "post /v1/metrics/da-pa/batch",
-        ["200", "400", "401", "402", "403", "409", "413", "422", "429", "500", "503"],
-      ],
-      ["post /v1/metrics/da-pa/preview", ["200", "400", "401", "403", "413", "429", "500", "503"]],
-      ["get /v1/metrics/da-pa/history", ["200", "400", "401", "403", "429", "500", "503"]],
-      ["get /v1/quota/available-credits", ["200", "401", "403", "429", "500", "503"]],
-      ["get /v1/key", ["200", "401", "403", "429", "500", "503"]],
-      ["get /v1/usage", ["200", "400", "401", "403", "429", "500", "503"]],
-      ["get /v1/statement", ["200", "400", "401", "403", "429", "500", "503"]],
-    ])
-    assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
-      type: "apiKey",
-      name: "x-api-key",
-      in: "header",
-      description: "An API key from the operator.",
-    })
-    const { urls } = document.components.schemas.BatchRequest.properties
-    assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
-    assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
-  })
-
   it("the OpenAPI document describes every schema and answer, with an example of each schema", () => {
     const { components, paths } = JSON.parse(text())
+    const { urls } = components.schemas.BatchRequest.properties
+    assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
+    assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
     for (const [name, schema] of Object.entries<Record<string, unknown>>(components.schemas)) {
       assert.isString(schema["description"], name)
       if (name !== "ValidationIssue") assert.isArray(schema["examples"], name)

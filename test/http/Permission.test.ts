@@ -53,6 +53,9 @@ describe("a key without a scope", () => {
         const other = needed === "check" ? "read" : "check"
         const allowed = yield* ask(endpoint, keys[needed])
         assert.include([200, 400], allowed.status, endpoint.path)
+        assert.strictEqual((yield* ask(endpoint, "am_none")).status, 401, endpoint.path)
+        const wrongMethod = { ...endpoint, method: "DELETE" }
+        assert.strictEqual((yield* ask(wrongMethod, keys[needed])).status, 405, endpoint.path)
         const denied = yield* ask(endpoint, keys[other])
         assert.strictEqual(denied.status, 403, endpoint.path)
         assert.deepStrictEqual(JSON.parse(denied.text), {

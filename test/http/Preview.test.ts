@@ -20,8 +20,7 @@ const running = (options: Options = {}) =>
   Effect.gen(function* () {
     const { calls, vendor } = make(succeeding)
     const server = yield* start({ provider: cached(vendor), ...options })
-    const post = (body: string, key = server.key) =>
-      server.send({ ...batch(key, body), path: previewPath })
+    const post = (body: string) => server.send({ ...batch(server.key, body), path: previewPath })
     const preview = (...urls: ReadonlyArray<string>) =>
       Effect.map(post(JSON.stringify({ urls })), ({ status, text }) => {
         assert.strictEqual(status, 200, text)
@@ -87,17 +86,15 @@ describe("a preview", () => {
     }),
   )
 
-  it.scopedLive("a preview is refused like a batch: 400, 401, 405, and 429", () =>
+  it.scopedLive("a preview is refused like a batch: 400 and 429", () =>
     Effect.gen(function* () {
-      const { post, send } = yield* running({
+      const { post } = yield* running({
         rateLimit: { requests: 3, per: Duration.minutes(1) },
       })
       const empty = yield* post('{"urls":[]}')
       assert.strictEqual(empty.status, 400)
       assert.deepStrictEqual(JSON.parse(empty.text).error.issues[0].path, ["urls"])
       assert.strictEqual((yield* post("{")).status, 400)
-      assert.strictEqual((yield* post('{"urls":["a.com"]}', "am_none")).status, 401)
-      assert.strictEqual((yield* send({ path: previewPath })).status, 405)
       assert.strictEqual((yield* post('{"urls":["a.com"]}')).status, 200)
       assert.strictEqual((yield* post('{"urls":["a.com"]}')).status, 429)
     }),

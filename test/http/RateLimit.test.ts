@@ -61,17 +61,6 @@ describe("the rate limit of an account", () => {
     }),
   )
 
-  it.effect("the message of a rate limit of one request says '1 request'", () =>
-    Effect.gen(function* () {
-      const count = RateLimit.counter({ ...limit, requests: 1 }, yield* Effect.clock)
-      assert.isUndefined(count(one))
-      assert.strictEqual(
-        count(one)?.message,
-        "The account has reached its rate limit of 1 request in 1h; try again later.",
-      )
-    }),
-  )
-
   it.effect("a rate-limited account does not wait longer when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
