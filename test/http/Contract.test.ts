@@ -522,29 +522,6 @@ describe("status 500", () => {
     }),
   )
 
-  it.scopedLive("a failing hold gives 500, and no provider is called", () =>
-    Effect.gen(function* () {
-      const provider = make(succeeding)
-      const ledger = breakingLedger({ open: () => breaking })
-      const { check, log } = yield* start({ ledger, provider: provider.layer })
-      expectBroken(yield* check(["example.com"]), log)
-      assert.deepStrictEqual(provider.calls, [])
-    }),
-  )
-
-  it.scopedLive("a failing charge gives 500, and nothing is charged", () =>
-    Effect.gen(function* () {
-      const ledger = breakingLedger({ settle: () => breaking, charge: () => breaking })
-      const bought = { ledger, provider: make(succeeding).layer }
-      for (const options of [bought, { ledger }]) {
-        const { books, charges, check, log } = yield* start(options)
-        expectBroken(yield* check(["example.com"]), log)
-        assert.deepStrictEqual(yield* charges, [])
-        assert.deepStrictEqual(yield* books, untouched)
-      }
-    }),
-  )
-
   it.scopedLive("a negative balance gives 500, and the log says why", () =>
     Effect.gen(function* () {
       const [granted, charged, held] = [Credits.make(1), Credits.make(2), Credits.make(0)]
