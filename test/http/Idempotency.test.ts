@@ -5,10 +5,11 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { hasPostgres, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
-import { batch, start } from "../support/TestServer.ts"
+import { batch, memoryLedger, start } from "../support/TestServer.ts"
 import type { Answer } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
@@ -107,6 +108,35 @@ describe("a repeated request with the same idempotency key", () => {
         Effect.map(send, ({ headers }) => headers["idempotent-replayed"] === "true"),
       )
       assert.strictEqual(creditsUsed(yield* send), 1)
+      assert.lengthOf(calls, 1)
+      assert.deepInclude(yield* books, { charged: 1, held: 0 })
+    }),
+  )
+
+  it.scopedLive("a client that hangs up after the charge gets the stored answer", () =>
+    Effect.gen(function* () {
+      const [charged, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const slow = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
+        ...ledger,
+        settle: (...args: Parameters<typeof ledger.settle>) =>
+          ledger
+            .settle(...args)
+            .pipe(
+              Effect.zipLeft(Deferred.succeed(charged, undefined)),
+              Effect.zipLeft(Deferred.await(goOn)),
+            ),
+      }))
+      const { calls, layer } = make(succeeding)
+      const ledger = Layer.provide(slow, memoryLedger)
+      const { books, post } = yield* start({ ledger, provider: layer })
+      const send = post(body("example.com"), named('"a"'))
+      const gone = yield* Effect.fork(send)
+      yield* Deferred.await(charged)
+      yield* Fiber.interrupt(gone)
+      yield* Deferred.succeed(goOn, undefined)
+      const collected = yield* send
+      assert.strictEqual(collected.headers["idempotent-replayed"], "true")
+      assert.strictEqual(creditsUsed(collected), 1)
       assert.lengthOf(calls, 1)
       assert.deepInclude(yield* books, { charged: 1, held: 0 })
     }),
