@@ -25,17 +25,15 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect(
-      "creating a second account with the same name fails and leaves the first account unchanged",
-      () =>
-        Effect.gen(function* () {
-          const accounts = yield* Accounts
-          const first = yield* accounts.create(named("taken"))
-          const error = yield* Effect.flip(accounts.create(named("taken")))
-          assert.instanceOf(error, AccountExists)
-          assert.strictEqual(error.name, "taken")
-          assert.deepStrictEqual(yield* accounts.find("taken"), first)
-        }),
+    it.effect("a name that is taken fails, and leaves its account unchanged", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const first = yield* accounts.create(named("taken"))
+        const error = yield* Effect.flip(accounts.create(named("taken")))
+        assert.instanceOf(error, AccountExists)
+        assert.strictEqual(error.name, "taken")
+        assert.deepStrictEqual(yield* accounts.find("taken"), first)
+      }),
     )
 
     it.effect("only one of many concurrent creations of the same account name succeeds", () =>

@@ -21,7 +21,7 @@ import type { Hold } from "../src/ledger/Hold.ts"
 import { Credits } from "../src/ledger/Credits.ts"
 import * as memory from "./support/memory.ts"
 import type { Outcome } from "../src/Metrics.ts"
-import { ProviderError } from "../src/providers/MetricsProvider.ts"
+import { type MetricsProvider, ProviderError } from "../src/providers/MetricsProvider.ts"
 import type { Report } from "../src/Report.ts"
 import { RequestId } from "../src/RequestId.ts"
 import { StoreTimeout } from "../src/ledger/StoreTimeout.ts"
@@ -208,166 +208,114 @@ describe("a batch whose figures are all cached", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect(
-    "a batch whose figures are all cached is not charged for a URL with an invalid figure",
-    () => {
-      const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
-      const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
-      return Effect.gen(function* () {
-        assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), [
-          "PROVIDER_ERROR",
-          "ok",
-        ])
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
-
-  it.effect(
-    "the provider is asked for all URLs of a batch if the figures of one URL are not cached",
-    () => {
-      const provider = knowing(
-        (page) => (page === "example.com/" ? checked() : undefined),
-        succeeding,
-      )
-      return Effect.gen(function* () {
-        yield* check(["example.com", "example.org"])
-        assert.deepStrictEqual(provider.calls, [["example.com/", "example.org/"]])
-        assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
-})
-
-describe("a provider that fails", () => {
-  const everyoneFails = (name: string, provider: ReturnType<typeof make>, reason: string) =>
-    it.effect(name, () =>
-      Effect.gen(function* () {
-        const report = yield* check(["example.com", "localhost", "example.org"])
-        assert.deepStrictEqual(reasons(report), [reason, "INVALID_URL", reason])
-        assert.strictEqual(report.creditsUsed, 0)
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-        assert.deepStrictEqual(yield* charges, [])
-      }).pipe(within({ provider })),
-    )
-
-  everyoneFails(
-    "every URL gets PROVIDER_ERROR when the provider fails, and nothing is charged",
-    make(
-      () => new ProviderError({ provider: "scripted", reason: "Unavailable", detail: "HTTP 503" }),
-    ),
-    "PROVIDER_ERROR",
-  )
-
-  everyoneFails(
-    "every URL gets SERVER_ERROR when the provider has a defect, and nothing is charged",
-    make(() => Effect.die(new Error("boom"))),
-    "SERVER_ERROR",
-  )
-
-  everyoneFails(
-    "every URL gets SERVER_ERROR when the provider throws, and nothing is charged",
-    make(() => {
-      throw new Error("boom")
-    }),
-    "SERVER_ERROR",
-  )
-
-  everyoneFails(
-    "every URL gets PROVIDER_ERROR when the provider returns no outcomes",
-    make(() => Effect.succeed([])),
-    "PROVIDER_ERROR",
-  )
-
-  it.effect(
-    "a URL without an outcome from the provider gets PROVIDER_ERROR and is not charged",
-    () => {
-      const provider = make(() => Effect.succeed([checked()]))
-      return Effect.gen(function* () {
-        const report = yield* check(["example.com", "example.org"])
-        assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR"])
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
-
-  it.effect("surplus outcomes from the provider are ignored", () => {
-    const provider = make(() => Effect.succeed([failed, checked(), checked()]))
+  it.effect("an invalid figure among cached ones is PROVIDER_ERROR and is not charged", () => {
+    const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
+    const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
     return Effect.gen(function* () {
-      const report = yield* check(["example.com", "example.org"])
-      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
+      assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), [
+        "PROVIDER_ERROR",
+        "ok",
+      ])
       assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
     }).pipe(within({ provider }))
   })
 
-  for (const wrong of [101, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    it.effect(
-      `a URL with the invalid figure ${wrong} gets PROVIDER_ERROR and is not charged`,
-      () => {
-        const provider = make(() =>
-          Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
-        )
-        return Effect.gen(function* () {
-          const report = yield* check(["example.com", "example.org"])
-          assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
-          assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-        }).pipe(within({ provider }))
-      },
+  it.effect("the provider is asked for all URLs if the figures of one are not cached", () => {
+    const provider = knowing(
+      (page) => (page === "example.com/" ? checked() : undefined),
+      succeeding,
     )
-  }
+    return Effect.gen(function* () {
+      yield* check(["example.com", "example.org"])
+      assert.deepStrictEqual(provider.calls, [["example.com/", "example.org/"]])
+      assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
+    }).pipe(within({ provider }))
+  })
+})
+
+describe("a provider that fails", () => {
+  const unavailable = { provider: "scripted", reason: "Unavailable", detail: "HTTP 503" } as const
+
+  it.effect.each<[name: string, provider: ReturnType<typeof make>, reason: string]>([
+    ["fails", make(() => new ProviderError(unavailable)), "PROVIDER_ERROR"],
+    ["has a defect", make(() => Effect.die(new Error("boom"))), "SERVER_ERROR"],
+    [
+      "throws",
+      make(() => {
+        throw new Error("boom")
+      }),
+      "SERVER_ERROR",
+    ],
+    ["returns no outcomes", make(() => Effect.succeed([])), "PROVIDER_ERROR"],
+  ])("nothing is charged when the provider %s", ([, provider, reason]) =>
+    Effect.gen(function* () {
+      const report = yield* check(["example.com", "localhost", "example.org"])
+      assert.deepStrictEqual(reasons(report), [reason, "INVALID_URL", reason])
+      assert.strictEqual(report.creditsUsed, 0)
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      assert.deepStrictEqual(yield* charges, [])
+    }).pipe(within({ provider })),
+  )
+
+  const wrong = (value: number) => [checked({ ...figures, pageAuthority: value }), checked()]
+
+  it.effect.each<[name: string, outcomes: ReadonlyArray<Outcome>, reasons: ReadonlyArray<string>]>([
+    ["a missing outcome", [checked()], ["ok", "PROVIDER_ERROR"]],
+    ["a surplus outcome", [failed, checked(), checked()], ["PROVIDER_ERROR", "ok"]],
+    ["the figure 101", wrong(101), ["PROVIDER_ERROR", "ok"]],
+    ["the figure -1", wrong(-1), ["PROVIDER_ERROR", "ok"]],
+    ["the figure NaN", wrong(Number.NaN), ["PROVIDER_ERROR", "ok"]],
+    ["an infinite figure", wrong(Number.POSITIVE_INFINITY), ["PROVIDER_ERROR", "ok"]],
+  ])("%s does not keep the other URL from being charged", ([, outcomes, expected]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), expected)
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider: make(() => Effect.succeed(outcomes)) })),
+  )
 })
 
 describe("a request that ends early", () => {
-  it.effect(
-    "a request that is interrupted during the lookup is not charged, and its hold is released",
-    () => {
-      const provider = make(() => Effect.never)
-      return Effect.gen(function* () {
-        const fiber = yield* Effect.fork(check(["example.com", "example.org"]))
-        yield* until(() => provider.calls.length === 1)
-        assert.strictEqual((yield* books).held, 2)
-        const exit = yield* Fiber.interrupt(fiber)
-        assert.isTrue(Exit.isInterrupted(exit))
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-        assert.deepStrictEqual(yield* charges, [])
-      }).pipe(within({ provider }))
-    },
-  )
+  it.effect("a request that is interrupted during the lookup releases its hold", () => {
+    const provider = make(() => Effect.never)
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "example.org"]))
+      yield* until(() => provider.calls.length === 1)
+      assert.strictEqual((yield* books).held, 2)
+      const exit = yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.isInterrupted(exit))
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      assert.deepStrictEqual(yield* charges, [])
+    }).pipe(within({ provider }))
+  })
 
-  it.effect(
-    "a request whose provider answers exactly at the deadline is charged for the successful outcomes",
-    () => {
-      const provider = make((targets) =>
-        Effect.gen(function* () {
-          const deadline = yield* Deadline
-          yield* Effect.sleep(deadline - (yield* Clock.currentTimeMillis))
-          return targets.map((_, i) => (i === 0 ? checked() : failed))
-        }),
-      )
-      return Effect.gen(function* () {
-        const fiber = yield* Effect.fork(check(["example.com", "example.org", "example.net"]))
-        yield* until(() => provider.calls.length === 1)
-        yield* TestClock.adjust(timeoutMs)
-        const report = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
+  it.effect("outcomes that arrive exactly at the deadline are charged", () => {
+    const provider = make((targets) =>
+      Effect.gen(function* () {
+        const deadline = yield* Deadline
+        yield* Effect.sleep(deadline - (yield* Clock.currentTimeMillis))
+        return targets.map((_, i) => (i === 0 ? checked() : failed))
+      }),
+    )
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "example.org", "example.net"]))
+      yield* until(() => provider.calls.length === 1)
+      yield* TestClock.adjust(timeoutMs)
+      const report = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
 
-  it.effect(
-    "a request is answered at its deadline even if the provider cannot be interrupted",
-    () => {
-      const provider = make(() => Effect.uninterruptible(Effect.never))
-      return Effect.gen(function* () {
-        const fiber = yield* Effect.fork(check(["example.com"]))
-        yield* until(() => provider.calls.length === 1)
-        yield* TestClock.adjust(timeoutMs + 1000)
-        assert.deepStrictEqual(reasons(yield* Fiber.join(fiber)), ["PROVIDER_ERROR"])
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-      }).pipe(within({ provider }))
-    },
-  )
+  it.effect("a provider that cannot be interrupted does not delay the deadline", () => {
+    const provider = make(() => Effect.uninterruptible(Effect.never))
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com"]))
+      yield* until(() => provider.calls.length === 1)
+      yield* TestClock.adjust(timeoutMs + 1000)
+      assert.deepStrictEqual(reasons(yield* Fiber.join(fiber)), ["PROVIDER_ERROR"])
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+    }).pipe(within({ provider }))
+  })
 
   it.effect("a request whose hold has expired fails and is not charged", () => {
     const provider = make((targets) =>
@@ -426,30 +374,28 @@ describe("a ledger that is slow", () => {
     }).pipe(within({ ledger: breakingLedger({ settle: () => undecided }) })),
   )
 
-  it.effect(
-    "a failed request is answered before its hold is released, and the hold is released later",
-    () =>
-      Effect.gen(function* () {
-        const gate = yield* Effect.makeLatch()
-        const slow = Layer.effect(
-          CreditLedger,
-          Effect.map(CreditLedger, (ledger) => ({
-            ...ledger,
-            settle: () => Effect.die(new Error("the disk is full")),
-            release: (hold: Hold) => Effect.zipRight(gate.await, ledger.release(hold)),
-          })),
-        ).pipe(Layer.provide(memoryLedger))
-        yield* Effect.gen(function* () {
-          const asked = yield* Effect.fork(Effect.exit(check(["example.com"])))
-          yield* TestClock.adjust(timeoutMs + 1000)
-          const exit = yield* Fiber.join(asked)
-          assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
-          assert.strictEqual((yield* books).held, 1)
-          yield* gate.open
-          yield* Effect.yieldNow().pipe(Effect.repeatN(100))
-          assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-        }).pipe(within({ ledger: slow }))
-      }),
+  it.effect("a failed request is answered before its hold is released", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const slow = Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: () => Effect.die(new Error("the disk is full")),
+          release: (hold: Hold) => Effect.zipRight(gate.await, ledger.release(hold)),
+        })),
+      ).pipe(Layer.provide(memoryLedger))
+      yield* Effect.gen(function* () {
+        const asked = yield* Effect.fork(Effect.exit(check(["example.com"])))
+        yield* TestClock.adjust(timeoutMs + 1000)
+        const exit = yield* Fiber.join(asked)
+        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+        assert.strictEqual((yield* books).held, 1)
+        yield* gate.open
+        yield* Effect.yieldNow().pipe(Effect.repeatN(100))
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      }).pipe(within({ ledger: slow }))
+    }),
   )
 })
 
@@ -492,26 +438,23 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect(
-    "a batch whose charge was committed although the ledger reported an error gets its stored answer when it is sent again with its idempotency key",
-    () => {
-      const provider = make(succeeding)
-      const lostAnswer = Layer.effect(
-        CreditLedger,
-        Effect.map(CreditLedger, (ledger) => ({
-          ...ledger,
-          settle: (...args: Parameters<typeof ledger.settle>) =>
-            Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
-        })),
-      ).pipe(Layer.provide(memoryLedger))
-      return Effect.gen(function* () {
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
-        assert.isTrue((yield* named(["example.com"], "again")).isReplay)
-        assert.strictEqual(provider.calls.length, 1)
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider, ledger: lostAnswer }))
-    },
-  )
+  it.effect("a charge that was committed despite an error is replayed to a repeat", () => {
+    const provider = make(succeeding)
+    const lostAnswer = Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({
+        ...ledger,
+        settle: (...args: Parameters<typeof ledger.settle>) =>
+          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+      })),
+    ).pipe(Layer.provide(memoryLedger))
+    return Effect.gen(function* () {
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+      assert.strictEqual(provider.calls.length, 1)
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider, ledger: lostAnswer }))
+  })
 })
 
 describe("the number of ledger commits of a request", () => {
@@ -526,33 +469,29 @@ describe("the number of ledger commits of a request", () => {
       0,
     ),
   )
-  const costs = [
-    ["cached", knowing(() => checked(), succeeding), 1],
-    ["bought", make(succeeding), 2],
-  ] as const
 
-  for (const [kind, provider, cost] of costs) {
-    for (const key of [undefined, "key"]) {
-      it.scopedLive(
-        `a request for ${kind} figures ${key ? "with" : "without"} an idempotency key commits ${cost === 1 ? "once" : "twice"}`,
-        () =>
-          Effect.gen(function* () {
-            const context = yield* Layer.build(
-              AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
-                Layer.provide(provider.layer),
-                Layer.provideMerge(sqliteFile(":memory:")),
-              ),
-            )
-            yield* Effect.gen(function* () {
-              const accountId = yield* newAccountWith(10)
-              const service = yield* AuthorityCheck.AuthorityCheck
-              const request = { accountId, ...Batch.parse(["example.com"]), idempotencyKey: key }
-              const before = yield* commits
-              yield* service.check({ ...request, requestId: newRequest() })
-              assert.strictEqual((yield* commits) - before, cost)
-            }).pipe(Effect.provide(context))
-          }),
-      )
-    }
-  }
+  it.scopedLive.each<
+    [name: string, provider: Layer.Layer<MetricsProvider>, key: string | undefined, cost: number]
+  >([
+    ["cached figures", knowing(() => checked(), succeeding).layer, undefined, 1],
+    ["cached figures with a key", knowing(() => checked(), succeeding).layer, "key", 1],
+    ["bought figures", make(succeeding).layer, undefined, 2],
+    ["bought figures with a key", make(succeeding).layer, "key", 2],
+  ])("the commits for %s", ([, provider, idempotencyKey, cost]) =>
+    Effect.gen(function* () {
+      const accountId = yield* newAccountWith(10)
+      const service = yield* AuthorityCheck.AuthorityCheck
+      const request = { accountId, ...Batch.parse(["example.com"]), idempotencyKey }
+      const before = yield* commits
+      yield* service.check({ ...request, requestId: newRequest() })
+      assert.strictEqual((yield* commits) - before, cost)
+    }).pipe(
+      Effect.provide(
+        AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
+          Layer.provide(provider),
+          Layer.provideMerge(sqliteFile(":memory:")),
+        ),
+      ),
+    ),
+  )
 })

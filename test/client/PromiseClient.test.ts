@@ -41,22 +41,19 @@ const rejection = (promise: Promise<unknown>) =>
   )
 
 describe("the promise client", () => {
-  it.scopedLive(
-    "one method of the promise client checks a batch, and another method returns the account's available credits",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = make(server)
-        const options = { idempotencyKey: "one" }
-        const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
-        assert.deepStrictEqual(report.outcomes, [
-          { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
-          { url: "a", reason: "INVALID_URL" },
-        ])
-        assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 999)
-        const again = yield* Effect.promise(() => client.check(["example.com", "a"], options))
-        assert.isTrue(again.isReplay)
-      }),
+  it.scopedLive("a batch has an outcome for each URL, and a repeat is marked as a replay", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      const options = { idempotencyKey: "one" }
+      const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+      assert.deepStrictEqual(report.outcomes, [
+        { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
+        { url: "a", reason: "INVALID_URL" },
+      ])
+      const again = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+      assert.isTrue(again.isReplay)
+    }),
   )
 
   it.scopedLive("the promise client rejects with a specific error class for each failure", () =>
@@ -110,35 +107,33 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive(
-    "the promise client reads a list only as fast as the caller reads the results",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = make(server)
-        let read = 0
-        let isClosed = false
-        async function* endless() {
-          try {
-            for (;;) yield `site${read++}.example.com`
-          } finally {
-            isClosed = true
-          }
+  it.scopedLive("a list is read only as fast as the caller reads the results", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      let read = 0
+      let isClosed = false
+      async function* endless() {
+        try {
+          for (;;) yield `site${read++}.example.com`
+        } finally {
+          isClosed = true
         }
-        const urls: Array<string> = []
-        yield* Effect.promise(async () => {
-          for await (const { outcomes } of client.checkAll(endless(), { concurrency: 2 })) {
-            urls.push(...outcomes.map(({ url }) => url))
-            if (urls.length === 150) break
-          }
-        })
-        assert.deepStrictEqual(
-          urls,
-          Array.from({ length: 150 }, (_, i) => `site${i}.example.com`),
-        )
-        assert.isBelow(read, 500)
-        assert.isTrue(isClosed)
-      }),
+      }
+      const urls: Array<string> = []
+      yield* Effect.promise(async () => {
+        for await (const { outcomes } of client.checkAll(endless(), { concurrency: 2 })) {
+          urls.push(...outcomes.map(({ url }) => url))
+          if (urls.length === 150) break
+        }
+      })
+      assert.deepStrictEqual(
+        urls,
+        Array.from({ length: 150 }, (_, i) => `site${i}.example.com`),
+      )
+      assert.isBelow(read, 500)
+      assert.isTrue(isClosed)
+    }),
   )
 
   it.scopedLive("the promise client reports the credits of each batch and their sum", () =>
@@ -182,91 +177,65 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive(
-    "the promise client pays a target once, although its spellings lie in different batches",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const hosts = Array.from({ length: 60 }, (_, i) => `site${i}.example.com`)
-        const urls = [...hosts, "localhost", ...hosts.map((host) => `HTTPS://${host}/#top`)]
-        const results = yield* collected(make(server).checkAll(urls, { provenance: true }))
-        const outcomes = results.flatMap(({ outcomes }) => outcomes)
-        assert.deepStrictEqual(
-          outcomes.map(({ url }) => url),
-          urls,
-        )
-        assert.strictEqual(outcomes.filter((outcome) => "provenance" in outcome).length, 120)
-        assert.deepStrictEqual(
-          results.map(({ creditsUsed }) => creditsUsed),
-          [50, 10, 0],
-        )
-        assert.strictEqual((yield* server.books).charged, 60)
-      }),
+  it.scopedLive("a target is paid once, although its spellings lie in different batches", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const hosts = Array.from({ length: 60 }, (_, i) => `site${i}.example.com`)
+      const urls = [...hosts, "localhost", ...hosts.map((host) => `HTTPS://${host}/#top`)]
+      const results = yield* collected(make(server).checkAll(urls, { provenance: true }))
+      const outcomes = results.flatMap(({ outcomes }) => outcomes)
+      assert.deepStrictEqual(
+        outcomes.map(({ url }) => url),
+        urls,
+      )
+      assert.strictEqual(outcomes.filter((outcome) => "provenance" in outcome).length, 120)
+      assert.deepStrictEqual(
+        results.map(({ creditsUsed }) => creditsUsed),
+        [50, 10, 0],
+      )
+      assert.strictEqual((yield* server.books).charged, 60)
+    }),
   )
 
-  it.scopedLive(
-    "with provenance, each failure has a cause and a detail, also that of a URL which is not sent",
-    () =>
-      Effect.gen(function* () {
-        const client = make(yield* start())
-        const failures: ReadonlyArray<Outcome> = [
-          { url: "", reason: "INVALID_URL", cause: "invalid", detail: "it is empty." },
-          {
-            url: "a".repeat(1001),
-            reason: "INVALID_URL",
-            cause: "invalid",
-            detail: "it is too long.",
-          },
-        ]
-        const urls = failures.map(({ url }) => url)
-        const options = { provenance: true }
-        const unsent = yield* Effect.promise(() => client.check(urls, options))
-        assert.deepStrictEqual(unsent.outcomes, failures)
-        const sent = yield* Effect.promise(() => client.check([...urls, "example.com"], options))
-        assert.deepStrictEqual(sent.outcomes.slice(0, 2), failures)
-      }),
+  it.scopedLive("with provenance, a URL that is not sent has a cause and a detail too", () =>
+    Effect.gen(function* () {
+      const client = make(yield* start())
+      const invalid = { reason: "INVALID_URL", cause: "invalid" } as const
+      const failures: ReadonlyArray<Outcome> = [
+        { url: "", ...invalid, detail: "it is empty." },
+        { url: "a".repeat(1001), ...invalid, detail: "it is too long." },
+      ]
+      const urls = failures.map(({ url }) => url)
+      const options = { provenance: true }
+      const unsent = yield* Effect.promise(() => client.check(urls, options))
+      assert.deepStrictEqual(unsent.outcomes, failures)
+      const sent = yield* Effect.promise(() => client.check([...urls, "example.com"], options))
+      assert.deepStrictEqual(sent.outcomes.slice(0, 2), failures)
+    }),
   )
 
-  it.scopedLive(
-    "if the caller's list of URLs throws an error, the promise client first yields the results of the batches that it has sent",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = make(server)
-        const results: Array<CheckResult> = []
-        const broken = async () => {
-          for await (const result of client.checkAll(failing())) results.push(result)
+  it.scopedLive("results come before the whole list is read, also if the list then throws", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      async function* slow() {
+        yield* batch
+        await promise
+        yield "example.com"
+        throw new Error("the list broke")
+      }
+      const sizes: Array<number> = []
+      const list = async () => {
+        for await (const { outcomes } of client.checkAll(slow())) {
+          sizes.push(outcomes.length)
+          resolve()
         }
-        assert.deepStrictEqual(yield* rejection(broken()), new Error("the list broke"))
-        assert.deepStrictEqual(
-          results.map(({ outcomes }) => outcomes.length),
-          [50],
-        )
-        assert.strictEqual((yield* server.books).charged, 50)
-      }),
-  )
-
-  it.scopedLive(
-    "the promise client yields the first result before it has read the whole list of URLs",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = make(server)
-        const { promise, resolve } = Promise.withResolvers<void>()
-        async function* slow() {
-          yield* batch
-          await promise
-          yield "example.com"
-        }
-        const sizes: Array<number> = []
-        yield* Effect.promise(async () => {
-          for await (const { outcomes } of client.checkAll(slow())) {
-            sizes.push(outcomes.length)
-            resolve()
-          }
-        })
-        assert.deepStrictEqual(sizes, [50, 1])
-      }),
+      }
+      assert.deepStrictEqual(yield* rejection(list()), new Error("the list broke"))
+      assert.deepStrictEqual(sizes, [50])
+      assert.strictEqual((yield* server.books).charged, 50)
+    }),
   )
 })
 
@@ -322,7 +291,7 @@ const ended = async <A>(promise: Promise<A>) => {
 
 describe("the promise client when the service fails", () => {
   it(
-    "the promise client sends a failed request again with the same idempotency key until it succeeds",
+    "a failed request is sent again with the same idempotency key until it succeeds",
     onTestClock(async () => {
       const moves = [refused(500), "reset", refused(409), { status: 503 }, "cut", good] as const
       const retries: Array<string> = []
@@ -349,7 +318,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client waits for the Retry-After before a retry, and rejects if that wait would exceed the option patienceMs",
+    "a retry waits for Retry-After, and does not if that exceeds patienceMs",
     onTestClock(async () => {
       const busy = refused(503, { "retry-after": "20" })
       const { client, requests } = scripted([busy, good])
@@ -372,7 +341,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client asks for a request in progress at the interval that the service asks for",
+    "a request in progress is asked for at the interval that the service names",
     onTestClock(async () => {
       const waits: Array<number> = []
       const busy = Array.from({ length: 8 }, () => refused(409, { "retry-after": "2" }))
@@ -383,35 +352,24 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client stops retrying when the time of the option patienceMs is over",
+    "an attempt without an answer in timeoutMs ends, and is repeated no longer than patienceMs",
     onTestClock(async () => {
-      const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
-      const { client, requests } = scripted(failures)
-      assert.deepInclude(await ended(client.check(["a"])), { _tag: "ServiceFailed", status: 502 })
-      assert.isAbove(requests.length, 3)
-      assert.isBelow(requests.length, 20)
-    }),
-  )
-
-  it(
-    "the promise client gives up an attempt that gets no answer within the option timeoutMs",
-    onTestClock(async () => {
-      const { client, requests } = scripted([], { timeoutMs: 1000, patienceMs: 0 })
-      assert.instanceOf(await ended(client.check(["a"])), TimedOut)
-      assert.lengthOf(requests, 1)
+      const once = scripted([], { timeoutMs: 1000, patienceMs: 0 })
+      assert.instanceOf(await ended(once.client.check(["a"])), TimedOut)
+      assert.lengthOf(once.requests, 1)
       assert.strictEqual(vi.getTimerCount(), 0)
-    }),
-  )
-
-  it(
-    "the promise client repeats an attempt without an answer, and no longer than patienceMs after it",
-    onTestClock(async () => {
       const { client, header } = scripted(["silence", good])
       assert.deepInclude(await ended(client.check(["a"])), { creditsUsed: 0 })
       assert.lengthOf(new Set(header("idempotency-key")), 1)
       const silent = scripted([])
       assert.instanceOf(await ended(silent.client.check(["a"])), TimedOut)
       assert.lengthOf(silent.requests, 3)
+      const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
+      const broken = scripted(failures)
+      const error = await ended(broken.client.check(["a"]))
+      assert.deepInclude(error, { _tag: "ServiceFailed", status: 502 })
+      assert.isAbove(broken.requests.length, 3)
+      assert.isBelow(broken.requests.length, 20)
     }),
   )
 
@@ -593,9 +551,3 @@ const collected = (results: AsyncIterable<CheckResult>) =>
   })
 
 const batch = Array.from({ length: 50 }, (_, i) => `site${i}.example.com`)
-
-function* failing() {
-  yield* batch
-  yield "example.com"
-  throw new Error("the list broke")
-}

@@ -23,43 +23,34 @@ const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
 
 const url = "example.com"
 
+const exactly = { inclusive: true, exact: false } as const
+const ofList = { type: "array", ...exactly, path: ["urls"] } as const
 const urlsTooFew = {
   code: "too_small",
   minimum: 1,
-  type: "array",
-  inclusive: true,
-  exact: false,
+  ...ofList,
   message: "Array must contain at least 1 element(s)",
-  path: ["urls"],
 } as const
 const urlsTooMany = {
   code: "too_big",
   maximum: 50,
-  type: "array",
-  inclusive: true,
-  exact: false,
+  ...ofList,
   message: "Array must contain at most 50 element(s)",
-  path: ["urls"],
 } as const
+const ofUrl = (index: string) => ({ type: "string", ...exactly, path: ["urls", index] }) as const
 const urlTooShort = (index: string) =>
   ({
     code: "too_small",
     minimum: 1,
-    type: "string",
-    inclusive: true,
-    exact: false,
+    ...ofUrl(index),
     message: "String must contain at least 1 character(s)",
-    path: ["urls", index],
   }) as const
 const urlTooLong = (index: string) =>
   ({
     code: "too_big",
     maximum: 1000,
-    type: "string",
-    inclusive: true,
-    exact: false,
+    ...ofUrl(index),
     message: "String must contain at most 1000 character(s)",
-    path: ["urls", index],
   }) as const
 const wrongType = (expected: string, received: string, path: ReadonlyArray<string>) =>
   ({
@@ -99,17 +90,7 @@ describe("a violated constraint", () => {
       { urls: [`a${"😀".repeat(500)}`] },
       urlTooLong("0"),
     ],
-    [
-      "no field urls",
-      {},
-      {
-        code: "invalid_type",
-        expected: "array",
-        received: "undefined",
-        message: "Required",
-        path: ["urls"],
-      },
-    ],
+    ["no field urls", {}, { ...wrongType("array", "undefined", ["urls"]), message: "Required" }],
     ["null as urls", { urls: null }, wrongType("array", "null", ["urls"])],
     ["a string as urls", { urls: url }, wrongType("array", "string", ["urls"])],
     ["an object as urls", { urls: { 0: url } }, wrongType("array", "object", ["urls"])],
@@ -150,15 +131,9 @@ describe("several violations", () => {
 })
 
 describe("a body that is not JSON", () => {
-  it("the issue for malformed JSON has a message and an empty path", () => {
-    assert.deepStrictEqual(invalidJson("The body is not valid JSON"), {
-      code: "invalid_json",
-      message: "The body is not valid JSON",
-      path: [],
-    })
-  })
-
-  it("the issue for a wrong Content-Type has its own code and an empty path", () => {
+  it("malformed JSON and a wrong Content-Type have codes of their own and an empty path", () => {
+    const message = "The body is not valid JSON"
+    assert.deepStrictEqual(invalidJson(message), { code: "invalid_json", message, path: [] })
     const { code, path } = invalidContentType
     assert.deepStrictEqual([code, path], ["invalid_content_type", []])
   })

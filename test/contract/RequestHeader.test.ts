@@ -46,6 +46,32 @@ describe("the header Cache-Control", () => {
   })
 })
 
+describe("the header Idempotency-Key", () => {
+  it.each<[text: string, key: string]>([
+    ["a-1", "a-1"],
+    ['"a-1"', "a-1"],
+    ['"A-1"', "A-1"],
+    ['"a\\"1"', 'a"1'],
+    [`"${"k".repeat(255)}"`, "k".repeat(255)],
+  ])("%s", (text, key) => {
+    assert.strictEqual(valueOf("idempotency-key", text), key)
+  })
+})
+
+const wrongKeys = ["", '""', "k".repeat(256), '"open', 'quo"te', "two words", '"a\\b"', "é"]
+const wrongLimits = ["", "-1", "1.5", "1e3", "0x10", "ten", "9007199254740993", "1, 1"]
+
+it.each([
+  ...wrongKeys.map((text) => ["idempotency-key", text, "invalid_idempotency_key"] as const),
+  ...wrongLimits.map((text) => ["x-max-credits", text, "invalid_header"] as const),
+])("the header %s with the value %j has an issue with the path of its name", (name, text, code) => {
+  const issues = Either.getOrThrow(Either.flip(decode({ [name]: text })))
+  assert.deepStrictEqual(
+    issues.map(({ code, path }) => [code, path]),
+    [[code, [name]]],
+  )
+})
+
 it("the headers of a request are decoded, and encoded again by a client", () => {
   const text = {
     "idempotency-key": '"a \\"b\\" c"',
@@ -61,15 +87,4 @@ it("the headers of a request are decoded, and encoded again by a client", () => 
     prefer: true,
   })
   assert.deepStrictEqual(Schema.encodeSync(BatchHeaders)(decoded), text)
-})
-
-it("an issue of a wrong header has the path of its name", () => {
-  const issueOf = (headers: object) =>
-    Either.getOrThrow(Either.flip(decode(headers))).map(({ code, path }) => [code, path])
-  assert.deepStrictEqual(issueOf({ "idempotency-key": "two words" }), [
-    ["invalid_idempotency_key", ["idempotency-key"]],
-  ])
-  assert.deepStrictEqual(issueOf({ "x-max-credits": "9007199254740993" }), [
-    ["invalid_header", ["x-max-credits"]],
-  ])
 })

@@ -27,7 +27,7 @@ describe.each(stores)("a request of a key with a budget on %s", (_, layer) => {
   const stores = Layer.orDie(layer)
   const withBudget = (credits: number, period: Period) => withBudgetIn(stores, credits, period)
 
-  it.scopedLive("a spent budget is answered by both paths with 402 and x-limit: budget", () =>
+  it.scopedLive("a 402 names in x-limit what is spent: the budget or the balance", () =>
     Effect.gen(function* () {
       const server = yield* withBudget(3, "total")
       const urls = ["example.com", "example.org"]
@@ -43,6 +43,8 @@ describe.each(stores)("a request of a key with a budget on %s", (_, layer) => {
         })
       }
       assert.strictEqual((yield* server.check(["example.com"])).status, 200)
+      const poor = yield* start({ credits: 1 })
+      assert.deepStrictEqual(limitsOf(yield* poor.check(urls)), ["balance", undefined])
     }),
   )
 
@@ -57,16 +59,6 @@ describe.each(stores)("a request of a key with a budget on %s", (_, layer) => {
       assert.include(answer.text, "3 held by 1 running request")
       yield* server.ledger.release(held)
       assert.strictEqual((yield* server.check(["example.com"])).status, 200)
-    }),
-  )
-
-  it.scopedLive("a short balance is answered with x-limit: balance", () =>
-    Effect.gen(function* () {
-      const server = yield* start({ stores, credits: 1 })
-      assert.deepStrictEqual(limitsOf(yield* server.check(["a.com", "b.com"])), [
-        "balance",
-        undefined,
-      ])
     }),
   )
 

@@ -67,24 +67,16 @@ describe("with allowed origins", () => {
     }),
   )
 
-  it.scopedLive("a page of an origin that is not allowed cannot send requests", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start({ corsOrigins })
-      const answer = yield* send(preflight("https://evil.example.net"))
-      assert.notStrictEqual(
-        answer.headers["access-control-allow-origin"],
-        "https://evil.example.net",
-      )
-      assert.notStrictEqual(answer.headers["access-control-allow-origin"], "*")
-    }),
-  )
+  const evil = "https://evil.example.net"
 
-  it.scopedLive("the allowed origin * lets every page send requests", () =>
+  it.scopedLive.each<[allowed: ReadonlyArray<string>, granted: string | undefined]>([
+    [corsOrigins, undefined],
+    [["*"], "*"],
+  ])("with the origins %j, a page of another origin is granted %s", ([allowed, granted]) =>
     Effect.gen(function* () {
-      const { send } = yield* start({ corsOrigins: ["*"] })
-      const answer = yield* send(preflight("https://anyone.example.net"))
-      assert.strictEqual(answer.status, 204)
-      assert.strictEqual(answer.headers["access-control-allow-origin"], "*")
+      const { send } = yield* start({ corsOrigins: allowed })
+      const answer = yield* send(preflight(evil))
+      assert.strictEqual(answer.headers["access-control-allow-origin"], granted)
     }),
   )
 

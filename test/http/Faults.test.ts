@@ -1,12 +1,9 @@
-/** Faults, and the stored rows, log lines, metrics and spans of requests. */
+/** Faults, and the rows that requests leave in the database. */
 import { assert, describe, it } from "@effect/vitest"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Metric from "effect/Metric"
-import * as Option from "effect/Option"
-import * as Tracer from "effect/Tracer"
 import { type Service, start, type Transactions } from "../support/DatabaseService.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/asks.ts"
@@ -29,8 +26,6 @@ const linesOf = (log: ReadonlyArray<string>, { headers }: Answer) =>
   log
     .map((line) => JSON.parse(line))
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
-
-const annotationsOf = ({ annotations }: ReturnType<typeof linesOf>[number]) => annotations
 
 describe("faults", () => {
   for (const name of [undefined, "a"]) {
@@ -103,23 +98,21 @@ describe("faults", () => {
     }),
   )
 
-  it.scopedLive(
-    "a request whose stored answer is unreadable gets 500, and the stored answer stays unchanged",
-    () =>
-      Effect.gen(function* () {
-        const { books, log, send, sql } = yield* startWarm()
-        assert.strictEqual((yield* send(known("a"))).status, 200)
-        yield* sql`UPDATE receipts SET body = 'tampered with'`
-        const before = yield* books
-        const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
-        assert.strictEqual(answer.status, 500)
-        assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
-        assert.strictEqual(
-          linesOf(log, answer)[0].message,
-          "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
-        )
-        assert.deepStrictEqual(yield* books, before)
-      }),
+  it.scopedLive("an unreadable stored answer gives 500 and stays unchanged", () =>
+    Effect.gen(function* () {
+      const { books, log, send, sql } = yield* startWarm()
+      assert.strictEqual((yield* send(known("a"))).status, 200)
+      yield* sql`UPDATE receipts SET body = 'tampered with'`
+      const before = yield* books
+      const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
+      assert.strictEqual(answer.status, 500)
+      assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
+      assert.strictEqual(
+        linesOf(log, answer)[0].message,
+        "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
+      )
+      assert.deepStrictEqual(yield* books, before)
+    }),
   )
 })
 
@@ -135,245 +128,93 @@ describe("the stored data after a request", () => {
 
   const bought = (name: string): Ask => ({ ...plain("bought-1.example.com"), idempotencyKey: name })
 
-  it.scopedLive(
-    "a batch of only invalid URLs stores nothing, and gets 400 if its idempotency key is invalid",
-    () =>
-      Effect.gen(function* () {
-        const { send, ...service } = yield* startWarm()
-        const before = yield* rowsOf(service)
-        const invalid = plain("localhost", "192.0.2.1")
-        for (const idempotencyKey of ["a", "a", '"b"']) {
-          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
-        }
-        for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
-          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
-        }
+  it.scopedLive("a batch of only invalid URLs stores nothing, but its key is validated", () =>
+    Effect.gen(function* () {
+      const { send, ...service } = yield* startWarm()
+      const before = yield* rowsOf(service)
+      const invalid = plain("localhost", "192.0.2.1")
+      for (const idempotencyKey of ["a", "a", '"b"']) {
+        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
+      }
+      for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
+        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
+      }
+      assert.deepStrictEqual(yield* rowsOf(service), before)
+    }),
+  )
+
+  it.scopedLive("a 402 leaves no hold, no ledger entry and no idempotency key", () =>
+    Effect.gen(function* () {
+      const { send, ...service } = yield* startWarm({ price: 101 })
+      const before = yield* rowsOf(service)
+      for (const ask of [known("a"), bought("b")]) {
+        assert.strictEqual((yield* send(ask)).status, 402)
+      }
+      assert.deepStrictEqual(yield* rowsOf(service), before)
+    }),
+  )
+
+  it.scopedLive("a 500 releases hold and key in one commit and leaves no row", () =>
+    Effect.gen(function* () {
+      const transactions: Transactions = {}
+      const { send, ...service } = yield* startWarm({ transactions })
+      const before = yield* rowsOf(service)
+      for (const [ask, fails, count] of [
+        [known("a"), 1, 1],
+        [bought("b"), 1, 1],
+        // The second of two commits fails. The third commit is the release.
+        [bought("c"), 2, 3],
+      ] as const) {
+        let commits = 0
+        transactions.around = (transaction) =>
+          Effect.suspend(() =>
+            ++commits === fails
+              ? // The ledger's transactions fail with this error, but the generic type does not show it.
+                (Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never)
+              : transaction,
+          )
+        assert.strictEqual((yield* send(ask)).status, 500)
+        assert.strictEqual(commits, count)
         assert.deepStrictEqual(yield* rowsOf(service), before)
-      }),
+      }
+      delete transactions.around
+      const again = yield* send(bought("c"))
+      assert.strictEqual(again.status, 200)
+      assert.isUndefined(again.headers["idempotent-replayed"])
+    }),
   )
 
-  it.scopedLive(
-    "a request that is refused with 402 leaves no hold, no ledger entry and no idempotency key in the database",
-    () =>
-      Effect.gen(function* () {
-        const { send, ...service } = yield* startWarm({ price: 101 })
-        const before = yield* rowsOf(service)
-        for (const ask of [known("a"), bought("b")]) {
-          assert.strictEqual((yield* send(ask)).status, 402)
-        }
-        assert.deepStrictEqual(yield* rowsOf(service), before)
-      }),
-  )
-
-  it.scopedLive(
-    "when a request fails with 500, one commit releases its hold and idempotency key, and no row of the request remains",
-    () =>
-      Effect.gen(function* () {
-        const transactions: Transactions = {}
-        const { send, ...service } = yield* startWarm({ transactions })
-        const before = yield* rowsOf(service)
-        for (const [ask, fails, count] of [
-          [known("a"), 1, 1],
-          [bought("b"), 1, 1],
-          // The second of two commits fails. The third commit is the release.
-          [bought("c"), 2, 3],
-        ] as const) {
-          let commits = 0
-          transactions.around = (transaction) =>
-            Effect.suspend(() =>
-              ++commits === fails
-                ? // The ledger's transactions fail with this error, but the generic type does not show it.
-                  (Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never)
-                : transaction,
-            )
-          assert.strictEqual((yield* send(ask)).status, 500)
-          assert.strictEqual(commits, count)
-          assert.deepStrictEqual(yield* rowsOf(service), before)
-        }
-        delete transactions.around
-        const again = yield* send(bought("c"))
-        assert.strictEqual(again.status, 200)
-        assert.isUndefined(again.headers["idempotent-replayed"])
-      }),
-  )
-
-  it.scopedLive(
-    "a request that is refused with 409 or 422 leaves the stored idempotency key unchanged",
-    () =>
-      Effect.gen(function* () {
-        const reached = yield* Deferred.make<void>()
-        const goOn = yield* Deferred.make<void>()
-        const provider = knowing(
-          (page) => (page.startsWith("known") ? checked() : undefined),
-          (targets) =>
-            Deferred.succeed(reached, undefined).pipe(
-              Effect.zipRight(Deferred.await(goOn)),
-              Effect.zipRight(succeeding(targets)),
-            ),
-        )
-        const { send, ...service } = yield* startWarm({ provider: provider.layer })
-        const first = yield* Effect.fork(send(bought("a")))
-        yield* Deferred.await(reached)
-        const inFlight = yield* rowsOf(service)
-        assert.lengthOf(inFlight.keys, 1)
-        assert.strictEqual((yield* send(bought("a"))).status, 409)
-        assert.strictEqual((yield* send(known("a"))).status, 422)
-        assert.deepStrictEqual(yield* rowsOf(service), inFlight)
-        yield* Deferred.succeed(goOn, undefined)
-        const { text } = yield* Fiber.join(first)
-        const answered = yield* rowsOf(service)
-        assert.strictEqual((yield* send(known("a"))).status, 422)
-        assert.strictEqual(
-          (yield* send({ ...plain("bought-2.example.com"), idempotencyKey: "a" })).status,
-          422,
-        )
-        assert.deepStrictEqual(yield* rowsOf(service), answered)
-        const replay = yield* send(bought("a"))
-        assert.deepStrictEqual([replay.text, replay.headers["idempotent-replayed"]], [text, "true"])
-      }),
-  )
-})
-
-/** Requests of each kind. */
-const asked: ReadonlyArray<Ask> = [
-  known(),
-  plain("known-1.example.com", "localhost", "unrated.example.com", "known-2.example.com"),
-  known("a"),
-  known("a"),
-  { ...plain("known-2.example.com"), idempotencyKey: "a" },
-  plain(...Array<string>(50).fill("known-1.example.com"), "known-2.example.com"),
-  plain(...Array<string>(50).fill("known-1.example.com")),
-  plain(...Array<string>(50).fill("known-1.example.com")),
-  plain("bought-1.example.com", "known-1.example.com"),
-  plain("localhost"),
-  { ...known(), apiKey: "am_unknown" },
-  { ...known(), path: "/nothing" },
-]
-
-const statuses = [200, 200, 200, 200, 422, 400, 200, 402, 200, 200, 401, 404]
-
-/** Returns the value of every counter and the count of every histogram of this process. */
-const counts = Effect.map(Metric.snapshot, (pairs) => {
-  const found = new Map<string, number>()
-  for (const { metricKey, metricState } of pairs) {
-    const labels = metricKey.tags.map(({ key, value }) => `${key}=${value}`).toSorted()
-    const name = `${metricKey.name}{${labels.join()}}`
-    const isOurs = name.startsWith("authority_")
-    if (isOurs && "count" in metricState) found.set(name, Number(metricState.count))
-  }
-  return found
-})
-
-/** Returns what the requests add to the counts. */
-const counted = <A, E, R>(requests: Effect.Effect<A, E, R>) =>
-  Effect.gen(function* () {
-    const before = yield* counts
-    yield* requests
-    const after = yield* counts
-    return [...after]
-      .map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const)
-      .filter(([, count]) => count > 0)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-  })
-
-describe("telemetry", () => {
-  it.scopedLive("each request has one log line", () =>
+  it.scopedLive("a 409 and a 422 leave the idempotency key unchanged", () =>
     Effect.gen(function* () {
-      const { log, send } = yield* startWarm()
-      const answers = yield* Effect.forEach(asked, send)
-      assert.deepStrictEqual(
-        answers.map(({ status }) => status),
-        statuses,
+      const reached = yield* Deferred.make<void>()
+      const goOn = yield* Deferred.make<void>()
+      const provider = knowing(
+        (page) => (page.startsWith("known") ? checked() : undefined),
+        (targets) =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.zipRight(Deferred.await(goOn)),
+            Effect.zipRight(succeeding(targets)),
+          ),
       )
-      const lines = answers.map((answer) => linesOf(log, answer).map(annotationsOf))
-      assert.deepInclude(lines[0]?.[0], { endpoint: "checkBatch", status: 200, checked: 1 })
-      for (const [i, [line, ...rest]] of lines.entries()) {
-        assert.deepStrictEqual(rest, [])
-        // A request for an unknown path has no line.
-        assert.strictEqual(line?.status, statuses[i] === 404 ? undefined : statuses[i])
-      }
-    }),
-  )
-
-  it.scopedLive("requests are counted by route and status", () =>
-    Effect.gen(function* () {
-      const { send } = yield* startWarm()
-      const names = (yield* counted(Effect.forEach(asked, send))).map(([name]) => name)
-      const requests = "authority_http_requests{method=POST,route=/v1/metrics/da-pa/batch,status"
-      assert.includeMembers(names, [`${requests}=200}`, `${requests}=402}`, `${requests}=422}`])
-      assert.include(names.join(), "authority_http_request_seconds{")
-      assert.include(names.join(), "authority_credits_charged{")
-    }),
-  )
-
-  it.scopedLive("requests have spans, under the caller's trace", () =>
-    Effect.gen(function* () {
-      const traceId = "0af7651916cd43dd8448eb211c80319c"
-      const spanId = "b7ad6b7169203331"
-      const more = { traceparent: `00-${traceId}-${spanId}-01` }
-      const recorded: Array<Tracer.Span> = []
-      const { send } = yield* startWarm({ tracer: recorder(recorded) })
-      recorded.length = 0
-      yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
-      const requests = recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
-      // An unknown path may contain a secret, so it has no span.
-      assert.deepStrictEqual(
-        requests.map(({ attributes }) => attributes["http.response.status_code"]),
-        statuses.filter((status) => status !== 404),
+      const { send, ...service } = yield* startWarm({ provider: provider.layer })
+      const first = yield* Effect.fork(send(bought("a")))
+      yield* Deferred.await(reached)
+      const inFlight = yield* rowsOf(service)
+      assert.lengthOf(inFlight.keys, 1)
+      assert.strictEqual((yield* send(bought("a"))).status, 409)
+      assert.strictEqual((yield* send(known("a"))).status, 422)
+      assert.deepStrictEqual(yield* rowsOf(service), inFlight)
+      yield* Deferred.succeed(goOn, undefined)
+      const { text } = yield* Fiber.join(first)
+      const answered = yield* rowsOf(service)
+      assert.strictEqual((yield* send(known("a"))).status, 422)
+      assert.strictEqual(
+        (yield* send({ ...plain("bought-2.example.com"), idempotencyKey: "a" })).status,
+        422,
       )
-      for (const [i, { kind, name, parent, status }] of requests.entries()) {
-        assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
-        assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
-      }
+      assert.deepStrictEqual(yield* rowsOf(service), answered)
+      const replay = yield* send(bought("a"))
+      assert.deepStrictEqual([replay.text, replay.headers["idempotent-replayed"]], [text, "true"])
     }),
   )
 })
-
-/** A tracer that records every span. */
-const recorder = (recorded: Array<Tracer.Span>) =>
-  Tracer.make({
-    context: (f) => f(),
-    span: (name, parent, context, links, startTime, kind) => {
-      const attributes = new Map<string, unknown>()
-      let status: Tracer.SpanStatus = { _tag: "Started", startTime }
-      const span: Tracer.Span = {
-        _tag: "Span",
-        name,
-        spanId: `span-${recorded.length}`,
-        traceId: "of its own",
-        parent,
-        context,
-        get status() {
-          return status
-        },
-        attributes,
-        links,
-        kind,
-        sampled: true,
-        attribute: (key, value) => void attributes.set(key, value),
-        event: () => {},
-        addLinks: () => {},
-        end: (endTime, exit) => {
-          status = { _tag: "Ended", startTime, endTime, exit }
-        },
-      }
-      recorded.push(span)
-      return span
-    },
-  })
-
-/** Returns a span without the parts that differ from run to run. */
-const described = ({ attributes, kind, name, parent, status }: Tracer.Span) => {
-  const varying = ["http.request.header.host", "http.response.header.x-request-id"]
-  return {
-    name,
-    kind,
-    status: status._tag,
-    attributes: Object.fromEntries(
-      [...attributes].map(([key, value]) => [key, varying.includes(key) ? "varies" : value]),
-    ),
-    parent: Option.getOrUndefined(
-      Option.map(parent, ({ spanId, traceId }) => ({ traceId, spanId })),
-    ),
-  }
-}

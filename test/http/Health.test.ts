@@ -60,41 +60,39 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive(
-    "/health/ready reports an open circuit, during which cached figures are still available",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        const { accounts, books, check, keys, ledger, log, send } = yield* start({
-          provider: bought(moz),
-        })
-        const { id: account } = yield* accounts.create(AccountName.make("globex"))
-        yield* ledger.grant(account, Credits.make(100), null)
-        const other = Redacted.value((yield* keys.issue({ account })).key)
-        const circuits = Effect.map(send(ready), ({ status, text }) => {
-          assert.strictEqual(status, 200)
-          return JSON.parse(text).parts.circuits
-        })
-        yield* check(["known.example.com"])
-        assert.deepStrictEqual(yield* circuits, { moz: "closed" })
-
-        moz.always(FakeVendor.answer(403, "no"))
-        for (let i = 0; i < 14; i++) yield* check([`host-${i}.example.com`])
-        assert.deepStrictEqual(yield* circuits, { moz: "closed" })
-        yield* send(batch(other, JSON.stringify({ urls: ["host.example.com"] })))
-        assert.deepStrictEqual(yield* circuits, { moz: "open: 15 calls in a row have failed" })
-        const calls = moz.calls.length
-        const { status, text } = yield* check(["known.example.com", "other.example.com"])
+  it.scopedLive("/health/ready reports an open circuit, while cached figures still answer", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { accounts, books, check, keys, ledger, log, send } = yield* start({
+        provider: bought(moz),
+      })
+      const { id: account } = yield* accounts.create(AccountName.make("globex"))
+      yield* ledger.grant(account, Credits.make(100), null)
+      const other = Redacted.value((yield* keys.issue({ account })).key)
+      const circuits = Effect.map(send(ready), ({ status, text }) => {
         assert.strictEqual(status, 200)
-        const { data } = JSON.parse(text)
-        assert.strictEqual(data.successUrls[0].url, "known.example.com")
-        assert.deepStrictEqual(data.failedUrls, [
-          { url: "other.example.com", reason: "PROVIDER_ERROR" },
-        ])
-        assert.strictEqual(moz.calls.length, calls, "the vendor is not called")
-        assert.deepStrictEqual((yield* books).charged, 2)
-        assert.isEmpty(log.filter((line) => line.includes("health")))
-      }),
+        return JSON.parse(text).parts.circuits
+      })
+      yield* check(["known.example.com"])
+      assert.deepStrictEqual(yield* circuits, { moz: "closed" })
+
+      moz.always(FakeVendor.answer(403, "no"))
+      for (let i = 0; i < 14; i++) yield* check([`host-${i}.example.com`])
+      assert.deepStrictEqual(yield* circuits, { moz: "closed" })
+      yield* send(batch(other, JSON.stringify({ urls: ["host.example.com"] })))
+      assert.deepStrictEqual(yield* circuits, { moz: "open: 15 calls in a row have failed" })
+      const calls = moz.calls.length
+      const { status, text } = yield* check(["known.example.com", "other.example.com"])
+      assert.strictEqual(status, 200)
+      const { data } = JSON.parse(text)
+      assert.strictEqual(data.successUrls[0].url, "known.example.com")
+      assert.deepStrictEqual(data.failedUrls, [
+        { url: "other.example.com", reason: "PROVIDER_ERROR" },
+      ])
+      assert.strictEqual(moz.calls.length, calls, "the vendor is not called")
+      assert.deepStrictEqual((yield* books).charged, 2)
+      assert.isEmpty(log.filter((line) => line.includes("health")))
+    }),
   )
 
   it.scopedLive("/health/ready reports the pause that a vendor has asked for, until its end", () =>
@@ -119,36 +117,30 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("/health/ready is 503 when the database does not answer", () =>
-    Effect.gen(function* () {
-      const answer = yield* tell(Effect.fail(new StoreFailure({ message: "gone" })))
-      assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, {
-        database: "unreachable",
-        writes: "unknown",
-        migrations: "unknown",
-      })
-    }),
-  )
+  const trouble = "no commit in the last 10 seconds: the disk is full"
+  const state = { isMigrated: true, trouble: undefined }
 
-  it.scopedLive("/health/ready is 503 when the database lacks the program's tables", () =>
+  it.scopedLive.each<[name: string, stores: Health["Type"]["stores"], parts: object]>([
+    [
+      "the database does not answer",
+      Effect.fail(new StoreFailure({ message: "gone" })),
+      { database: "unreachable", writes: "unknown", migrations: "unknown" },
+    ],
+    [
+      "the database lacks the program's tables",
+      Effect.succeed({ ...state, description: "an old one", isMigrated: false }),
+      { database: "an old one", migrations: "missing" },
+    ],
+    [
+      "no recent commit has succeeded",
+      Effect.succeed({ ...state, description: "a full one", trouble }),
+      { writes: trouble, migrations: "done" },
+    ],
+  ])("/health/ready is 503 when %s", ([, stores, parts]) =>
     Effect.gen(function* () {
-      const answer = yield* tell(
-        Effect.succeed({ description: "an old one", isMigrated: false, trouble: undefined }),
-      )
+      const answer = yield* tell(stores)
       assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, { database: "an old one", migrations: "missing" })
-    }),
-  )
-
-  it.scopedLive("/health/ready is 503 with the reason when no recent commit has succeeded", () =>
-    Effect.gen(function* () {
-      const trouble = "no commit in the last 10 seconds: the disk is full"
-      const answer = yield* tell(
-        Effect.succeed({ description: "a full one", isMigrated: true, trouble }),
-      )
-      assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, { writes: trouble, migrations: "done" })
+      assert.deepInclude(answer.parts, parts)
     }),
   )
 })

@@ -2,9 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import * as EffectClient from "../../src/client/EffectClient.ts"
-import { AuthorityMetrics, type Observation } from "../../src/client/PromiseClient.ts"
+import type { Observation } from "../../src/client/PromiseClient.ts"
 import { adminPaths, historyPath } from "../../src/contract/Wire.ts"
 import * as memory from "../support/memory.ts"
 import { type Figures, MetricsCache } from "../../src/providers/MetricsCache.ts"
@@ -20,9 +18,9 @@ const running = (...all: ReadonlyArray<Figures>) =>
       Effect.tap(MetricsCache, (cache) => Effect.forEach(all, (one) => cache.put([one]))),
     ).pipe(Layer.provide(memory.metricsCache))
     const server = yield* start({ figures, adminToken })
-    const ask = (query: string, key = server.key) =>
+    const ask = (query: string) =>
       Effect.map(
-        server.send({ path: `${historyPath}${query}`, headers: { "x-api-key": key } }),
+        server.send({ path: `${historyPath}${query}`, headers: { "x-api-key": server.key } }),
         ({ status, text }) => ({ status, body: JSON.parse(text) }),
       )
     return { ...server, ask }
@@ -78,121 +76,86 @@ const url = "HTTPS://Example.com/#top"
 const data = { url, target: "example.com/", observations }
 
 describe("the history", () => {
-  it.scopedLive(
-    "the history lists the figures of a URL's target, newest first and no older than the setting says",
-    () =>
-      Effect.gen(function* () {
-        const { ask, books } = yield* running(...all)
-        const query = `?url=${encodeURIComponent(url)}`
-        assert.deepStrictEqual(yield* ask(query), { status: 200, body: { success: true, data } })
-        const { body } = yield* ask(`${query}&limit=1`)
-        assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
-        const { body: none } = yield* ask("?url=example.org")
-        assert.deepStrictEqual(none.data.observations, [])
-        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-      }),
-  )
-
-  it.scopedLive(
-    "a client sees the history as it stood one cache lifetime ago, and the operator sees all",
-    () =>
-      Effect.gen(function* () {
-        const { key, send } = yield* running(
-          bought(days(3)),
-          bought(days(2.5), { provider: "dataset" }),
-          bought(days(0.1)),
-          bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
-          bought(days(0.1), { provider: "dataforseo" }),
-        )
-        const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
-        const seen = (path: string, headers: Readonly<Record<string, string>>) =>
-          Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
-            JSON.parse(text).data.observations.map((one: Observation) =>
-              [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
-            ),
-          )
-        assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
-          "dataset,25,25",
-          "moz,30,10",
-        ])
-        const headers = { authorization: `Bearer ${adminToken}` }
-        assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
-          "dataforseo,1,1",
-          "dataset,1,1",
-          "dataset,25,25",
-          "moz,30,1",
-        ])
-      }),
-  )
-
-  for (const [query, issue] of Object.entries({
-    "": { code: "invalid_url", message: "The parameter url is absent", path: ["url"] },
-    "?url=": { code: "invalid_url", message: "The parameter url is absent", path: ["url"] },
-    "?url=localhost": {
-      code: "invalid_url",
-      message: "The url cannot be checked: its host is not under a public domain ending",
-      path: ["url"],
-    },
-    "?url=example.com&limit=0": {
-      code: "too_small",
-      minimum: 1,
-      type: "number",
-      inclusive: true,
-      exact: false,
-      message: "Number must be greater than or equal to 1",
-      path: ["limit"],
-    },
-    "?url=example.com&limit=1001": {
-      code: "too_big",
-      maximum: 1000,
-      type: "number",
-      inclusive: true,
-      exact: false,
-      message: "Number must be less than or equal to 1000",
-      path: ["limit"],
-    },
-    ...Object.fromEntries(
-      ["1e3", "-1", ""].map((limit) => [
-        `?url=example.com&limit=${limit}`,
-        { code: "invalid_value", message: "Expected a whole number", path: ["limit"] },
-      ]),
-    ),
-  })) {
-    it.scopedLive(`the history of ${JSON.stringify(query)} is a 400 with one issue`, () =>
-      Effect.gen(function* () {
-        const { ask } = yield* running()
-        const { body, status } = yield* ask(query)
-        assert.strictEqual(status, 400)
-        assert.deepStrictEqual(body.error.issues, [issue])
-        // No advice about a body, which a GET does not have.
-        assert.strictEqual(body.message, `${issue.path.join(".")}: ${issue.message}.`)
-      }),
-    )
-  }
-
-  it.scopedLive("the history needs a key, and takes no other method than GET", () =>
+  it.scopedLive("the history of a target is newest first and as old as the setting says", () =>
     Effect.gen(function* () {
-      const { ask, key, send } = yield* running()
-      assert.strictEqual((yield* ask("?url=example.com", "am_none")).status, 401)
-      const post = {
-        path: `${historyPath}?url=a.com`,
-        method: "POST",
-        headers: { "x-api-key": key },
-      }
-      assert.strictEqual((yield* send(post)).status, 405)
+      const { ask, books } = yield* running(...all)
+      const query = `?url=${encodeURIComponent(url)}`
+      assert.deepStrictEqual(yield* ask(query), { status: 200, body: { success: true, data } })
+      const { body } = yield* ask(`${query}&limit=1`)
+      assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
+      const { body: none } = yield* ask("?url=example.org")
+      assert.deepStrictEqual(none.data.observations, [])
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
     }),
   )
 
-  it.scopedLive("both clients return the history", () =>
+  it.scopedLive("a client sees the history of a cache lifetime ago, the operator all", () =>
     Effect.gen(function* () {
-      const { key, url: baseUrl } = yield* running(...all)
-      const client = AuthorityMetrics({ baseUrl, apiKey: key })
-      assert.deepStrictEqual(yield* Effect.promise(() => client.history(url)), data)
-      const effectClient = yield* EffectClient.make({ baseUrl, apiKey: Redacted.make(key) })
-      const { observations: latest } = yield* effectClient.history(url, { limit: 1 })
-      assert.deepStrictEqual(latest, observations.slice(0, 1))
-      const error = yield* Effect.flip(effectClient.history("localhost"))
-      assert.strictEqual(error._tag, "ValidationError")
+      const { key, send } = yield* running(
+        bought(days(3)),
+        bought(days(2.5), { provider: "dataset" }),
+        bought(days(0.1)),
+        bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
+        bought(days(0.1), { provider: "dataforseo" }),
+      )
+      const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
+      const seen = (path: string, headers: Readonly<Record<string, string>>) =>
+        Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
+          JSON.parse(text).data.observations.map((one: Observation) =>
+            [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
+          ),
+        )
+      assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
+        "dataset,25,25",
+        "moz,30,10",
+      ])
+      const headers = { authorization: `Bearer ${adminToken}` }
+      assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
+        "dataforseo,1,1",
+        "dataset,1,1",
+        "dataset,25,25",
+        "moz,30,1",
+      ])
+    }),
+  )
+
+  const ofUrl = (message: string) => ({ code: "invalid_url", message, path: ["url"] })
+  const ofLimit = (code: string, message: string, more = {}) => ({
+    code,
+    ...more,
+    message,
+    path: ["limit"],
+  })
+  const size = { type: "number", inclusive: true, exact: false }
+  const least = { minimum: 1, ...size }
+  const most = { maximum: 1000, ...size }
+
+  it.scopedLive.each([
+    ["", ofUrl("The parameter url is absent")],
+    ["?url=", ofUrl("The parameter url is absent")],
+    [
+      "?url=localhost",
+      ofUrl("The url cannot be checked: its host is not under a public domain ending"),
+    ],
+    [
+      "?url=a.com&limit=0",
+      ofLimit("too_small", "Number must be greater than or equal to 1", least),
+    ],
+    [
+      "?url=a.com&limit=1001",
+      ofLimit("too_big", "Number must be less than or equal to 1000", most),
+    ],
+    ["?url=a.com&limit=1e3", ofLimit("invalid_value", "Expected a whole number")],
+    ["?url=a.com&limit=-1", ofLimit("invalid_value", "Expected a whole number")],
+    ["?url=a.com&limit=", ofLimit("invalid_value", "Expected a whole number")],
+  ] as const)("the history of %j is a 400 with one issue", ([query, issue]) =>
+    Effect.gen(function* () {
+      const { ask } = yield* running()
+      const { body, status } = yield* ask(query)
+      assert.strictEqual(status, 400)
+      assert.deepStrictEqual(body.error.issues, [issue])
+      // No advice about a body, which a GET does not have.
+      assert.strictEqual(body.message, `${issue.path.join(".")}: ${issue.message}.`)
     }),
   )
 

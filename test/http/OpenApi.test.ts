@@ -38,39 +38,11 @@ describe("the OpenAPI document", () => {
     assert.strictEqual(OpenApi.fromApi(AdminApi).info.version, "1.0.0")
   })
 
-  it("the OpenAPI document lists each path with its statuses, the API key header, and the limits of a batch request", () => {
-    const document = JSON.parse(text())
-    const statuses = Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(Object(item)).map(([method, operation]) => [
-        `${method} ${path}`,
-        Object.keys(Object(operation).responses),
-      ]),
-    )
-    assert.deepStrictEqual(statuses, [
-      [
-        "post /v1/metrics/da-pa/batch",
-        ["200", "400", "401", "402", "403", "409", "413", "422", "429", "500", "503"],
-      ],
-      ["post /v1/metrics/da-pa/preview", ["200", "400", "401", "403", "413", "429", "500", "503"]],
-      ["get /v1/metrics/da-pa/history", ["200", "400", "401", "403", "429", "500", "503"]],
-      ["get /v1/quota/available-credits", ["200", "401", "403", "429", "500", "503"]],
-      ["get /v1/key", ["200", "401", "403", "429", "500", "503"]],
-      ["get /v1/usage", ["200", "400", "401", "403", "429", "500", "503"]],
-      ["get /v1/statement", ["200", "400", "401", "403", "429", "500", "503"]],
-    ])
-    assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
-      type: "apiKey",
-      name: "x-api-key",
-      in: "header",
-      description: "An API key from the operator.",
-    })
-    const { urls } = document.components.schemas.BatchRequest.properties
-    assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
-    assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
-  })
-
   it("the OpenAPI document describes every schema and answer, with an example of each schema", () => {
     const { components, paths } = JSON.parse(text())
+    const { urls } = components.schemas.BatchRequest.properties
+    assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
+    assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
     for (const [name, schema] of Object.entries<Record<string, unknown>>(components.schemas)) {
       assert.isString(schema["description"], name)
       if (name !== "ValidationIssue") assert.isArray(schema["examples"], name)
@@ -169,28 +141,26 @@ describe("a client derived from the API definition", () => {
     }),
   )
 
-  it.scopedLive(
-    "a client derived from the API definition decodes error answers to their error classes",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start({ credits: 1 })
-        const client = yield* clientOf(server)
-        const stranger = yield* clientOf({ ...server, key: "am_wrong" })
+  it.scopedLive("error answers are decoded to their error classes", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 1 })
+      const client = yield* clientOf(server)
+      const stranger = yield* clientOf({ ...server, key: "am_wrong" })
 
-        const unauthorized = yield* Effect.flip(stranger.availableCredits())
-        assert.instanceOf(unauthorized, Unauthorized)
-        assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
+      const unauthorized = yield* Effect.flip(stranger.availableCredits())
+      assert.instanceOf(unauthorized, Unauthorized)
+      assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
 
-        const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
-        assert.instanceOf(unpaid, PaymentRequired)
-        assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
+      const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
+      assert.instanceOf(unpaid, PaymentRequired)
+      assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
 
-        // The client validates its requests, but does not know which URLs are valid.
-        const invalid = yield* Effect.flip(
-          client.history({ urlParams: { url: "localhost", limit: 1 } }),
-        )
-        assert.instanceOf(invalid, InvalidRequest)
-        assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
-      }),
+      // The client validates its requests, but does not know which URLs are valid.
+      const invalid = yield* Effect.flip(
+        client.history({ urlParams: { url: "localhost", limit: 1 } }),
+      )
+      assert.instanceOf(invalid, InvalidRequest)
+      assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
+    }),
   )
 })

@@ -14,72 +14,68 @@ const paths = PagePath.literals
 
 const running = shared({ adminToken: "a-token-for-the-tests-of-32-chars" })
 
-it.scopedLive(
-  "the root path redirects a browser to the console and other clients to the docs",
-  () =>
-    Effect.gen(function* () {
-      const { send } = yield* running
-      const browser = yield* send({ path: "/", headers: { accept: "text/html,*/*;q=0.8" } })
-      assert.deepStrictEqual([browser.status, browser.headers["location"]], [302, "console"])
-      for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
-        const other = yield* send({ path: "/", headers })
-        assert.deepStrictEqual([other.status, other.headers["location"]], [302, "docs"])
-      }
-    }),
+it.scopedLive("the root path redirects browsers to the console, others to the docs", () =>
+  Effect.gen(function* () {
+    const { send } = yield* running
+    const browser = yield* send({ path: "/", headers: { accept: "text/html,*/*;q=0.8" } })
+    assert.deepStrictEqual([browser.status, browser.headers["location"]], [302, "console"])
+    for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+      const other = yield* send({ path: "/", headers })
+      assert.deepStrictEqual([other.status, other.headers["location"]], [302, "docs"])
+    }
+  }),
 )
 
 const hashOf = ([, content = ""]: RegExpExecArray) =>
   `'sha256-${createHash("sha256").update(content).digest("base64")}'`
 
 describe.each(paths)("the web page %s", (path) => {
-  it.scopedLive(
-    "a web page is one HTML document whose security policy allows only its own scripts and requests",
-    () =>
-      Effect.gen(function* () {
-        const { send } = yield* running
-        const { headers, status, text } = yield* send({ path })
-        assert.strictEqual(status, 200)
-        assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
-        const policy = String(headers["content-security-policy"]).split("; ")
-        for (const rule of [
-          "default-src 'none'",
-          "base-uri 'none'",
-          "form-action 'none'",
-          "frame-ancestors 'none'",
-        ]) {
-          assert.include(policy, rule)
-        }
-        const scripts = [...text.matchAll(/<script\b[^>]*>(.*?)<\/script>/gs)].map(hashOf)
-        const styles = [...text.matchAll(/<style\b[^>]*>(.*?)<\/style>/gs)].map(hashOf)
-        // Scalar adds styles to the API reference, and computes hashes with WebAssembly.
-        const isScalar = path === "/docs"
-        assert.deepStrictEqual(
-          policy.filter((rule) => /^(script|style|connect)-/.test(rule)),
-          [
-            `style-src ${isScalar ? "'unsafe-inline'" : styles.join(" ")}`,
-            ...(scripts.length === 0
-              ? []
-              : [
-                  `script-src ${[...scripts, ...(isScalar ? ["'wasm-unsafe-eval'"] : [])].join(" ")}`,
-                  "connect-src 'self'",
-                ]),
-          ],
-        )
-        const markup = text.replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gs, "")
-        assert.notMatch(
-          markup,
-          /\b(src|href)="?(https?:)?\/\//,
-          "the page loads nothing from another host",
-        )
-        assert.notMatch(
-          markup,
-          /<[^>]*\s(style|on\w+)=/,
-          "the policy blocks inline styles and handlers",
-        )
-      }),
+  it.scopedLive("a web page is one document whose policy allows only its own scripts", () =>
+    Effect.gen(function* () {
+      const { send } = yield* running
+      const { headers, status, text } = yield* send({ path })
+      assert.strictEqual(status, 200)
+      assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+      const policy = String(headers["content-security-policy"]).split("; ")
+      for (const rule of [
+        "default-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+      ]) {
+        assert.include(policy, rule)
+      }
+      const scripts = [...text.matchAll(/<script\b[^>]*>(.*?)<\/script>/gs)].map(hashOf)
+      const styles = [...text.matchAll(/<style\b[^>]*>(.*?)<\/style>/gs)].map(hashOf)
+      // Scalar adds styles to the API reference, and computes hashes with WebAssembly.
+      const isScalar = path === "/docs"
+      assert.deepStrictEqual(
+        policy.filter((rule) => /^(script|style|connect)-/.test(rule)),
+        [
+          `style-src ${isScalar ? "'unsafe-inline'" : styles.join(" ")}`,
+          ...(scripts.length === 0
+            ? []
+            : [
+                `script-src ${[...scripts, ...(isScalar ? ["'wasm-unsafe-eval'"] : [])].join(" ")}`,
+                "connect-src 'self'",
+              ]),
+        ],
+      )
+      const markup = text.replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gs, "")
+      assert.notMatch(
+        markup,
+        /\b(src|href)="?(https?:)?\/\//,
+        "the page loads nothing from another host",
+      )
+      assert.notMatch(
+        markup,
+        /<[^>]*\s(style|on\w+)=/,
+        "the policy blocks inline styles and handlers",
+      )
+    }),
   )
 
-  it.scopedLive("a web page is served with headers that keep other sites from embedding it", () =>
+  it.scopedLive("a web page is kept from other sites, cached by its ETag, and only read", () =>
     Effect.gen(function* () {
       const { send } = yield* running
       const { headers } = yield* send({ path })
@@ -92,21 +88,20 @@ describe.each(paths)("the web page %s", (path) => {
         "cache-control": "no-cache",
       })
       assert.property(headers, "permissions-policy")
-    }),
-  )
 
-  it.scopedLive(
-    "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
-    () =>
-      Effect.gen(function* () {
-        const { send } = yield* running
-        const { headers } = yield* send({ path })
-        const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
-        assert.strictEqual(known.status, 304)
-        assert.strictEqual(known.text, "")
-        const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
-        assert.strictEqual(changed.status, 200)
-      }),
+      const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
+      assert.deepStrictEqual([known.status, known.text], [304, ""])
+      const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
+      assert.strictEqual(changed.status, 200)
+
+      const slash = yield* send({ path: `${path}/?a=b` })
+      assert.strictEqual(slash.status, 308)
+      const page = new URL(String(slash.headers.location), `http://host/mount${path}/?a=b`)
+      assert.strictEqual(page.pathname, `/mount${path}`)
+
+      const post = yield* send({ path, method: "POST" })
+      assert.deepStrictEqual([post.status, post.headers.allow], [405, "GET"])
+    }),
   )
 
   it.scopedLive("a web page is compressed for a browser that accepts gzip", () =>
@@ -133,39 +128,16 @@ describe.each(paths)("the web page %s", (path) => {
       assert.strictEqual(refused.text, plain.text)
     }),
   )
-
-  it.scopedLive(
-    "a web page's address with a trailing slash redirects to the address without the slash",
-    () =>
-      Effect.gen(function* () {
-        const { send } = yield* running
-        const { headers, status } = yield* send({ path: `${path}/?a=b` })
-        assert.strictEqual(status, 308)
-        const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
-        assert.strictEqual(page.pathname, `/mount${path}`)
-      }),
-  )
-
-  it.scopedLive("a web page accepts only GET", () =>
-    Effect.gen(function* () {
-      const { send } = yield* running
-      const { headers, status } = yield* send({ path, method: "POST" })
-      assert.strictEqual(status, 405)
-      assert.strictEqual(headers["allow"], "GET")
-    }),
-  )
 })
 
 describe("the console page", () => {
-  it.scopedLive(
-    "if the service's figures may be synthetic, its console page has the HTML attribute data-figures, and is otherwise unchanged",
-    () =>
-      Effect.gen(function* () {
-        const real = yield* (yield* running).send({ path: "/console" })
-        const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
-        assert.notInclude(real.text, "<html data-figures")
-        assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
-      }),
+  it.scopedLive("the console page says when the figures may be synthetic", () =>
+    Effect.gen(function* () {
+      const real = yield* (yield* running).send({ path: "/console" })
+      const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
+      assert.notInclude(real.text, "<html data-figures")
+      assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
+    }),
   )
 })
 
@@ -178,25 +150,23 @@ describe("the guide under /docs", () => {
     )
   })
 
-  it.scopedLive(
-    "every guide page lists the operator's pages apart from the client's, and its headings",
-    () =>
-      Effect.gen(function* () {
-        const { send } = yield* running
-        for (const path of paths.filter((path) => path.startsWith("/docs/guide/"))) {
-          const { text } = yield* send({ path })
-          const [, clients = "", operators = "", engineers = ""] = text.split(/<h2>For \w+<\/h2>/)
-          assert.include(clients, 'href="client"')
-          assert.notMatch(clients, /href="(operating|monitoring)"/)
-          for (const name of ["operating", "monitoring", "postgresql"]) {
-            assert.include(operators, `href="${name}"`)
-          }
-          assert.include(engineers, 'href="design"')
-          for (const [, id] of text.matchAll(/<h[23] id="(.*?)"/g)) {
-            assert.include(text, `<a href="#${id}">`)
-          }
+  it.scopedLive("every guide page lists the pages by reader, and its own headings", () =>
+    Effect.gen(function* () {
+      const { send } = yield* running
+      for (const path of paths.filter((path) => path.startsWith("/docs/guide/"))) {
+        const { text } = yield* send({ path })
+        const [, clients = "", operators = "", engineers = ""] = text.split(/<h2>For \w+<\/h2>/)
+        assert.include(clients, 'href="client"')
+        assert.notMatch(clients, /href="(operating|monitoring)"/)
+        for (const name of ["operating", "monitoring", "postgresql"]) {
+          assert.include(operators, `href="${name}"`)
         }
-      }),
+        assert.include(engineers, 'href="design"')
+        for (const [, id] of text.matchAll(/<h[23] id="(.*?)"/g)) {
+          assert.include(text, `<a href="#${id}">`)
+        }
+      }
+    }),
   )
 
   it.scopedLive("an unknown guide page gets 404", () =>

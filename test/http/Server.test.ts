@@ -86,25 +86,23 @@ const serviceOf = (
   })
 
 describe("a service that stops", () => {
-  it.scopedLive(
-    "a stopping service answers the requests in flight before its database closes",
-    () =>
-      Effect.gen(function* () {
-        const gate = yield* Deferred.make<void>()
-        const { calls, check, stop, url } = yield* service(gate)
-        const inFlight = yield* Effect.fork(check)
-        yield* eventually("the provider is asked", () => calls.length === 1)
-        const stopping = yield* Effect.fork(stop)
-        yield* eventually(
-          "no connection is accepted",
-          Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
-        )
-        yield* Deferred.succeed(gate, undefined)
-        const answer = yield* Fiber.join(inFlight)
-        assert.strictEqual(answer.status, 200, answer.text)
-        assert.strictEqual(answer.headers["connection"], "close")
-        yield* Fiber.join(stopping)
-      }),
+  it.scopedLive("requests in flight are answered before the database closes", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const { calls, check, stop, url } = yield* service(gate)
+      const inFlight = yield* Effect.fork(check)
+      yield* eventually("the provider is asked", () => calls.length === 1)
+      const stopping = yield* Effect.fork(stop)
+      yield* eventually(
+        "no connection is accepted",
+        Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
+      )
+      yield* Deferred.succeed(gate, undefined)
+      const answer = yield* Fiber.join(inFlight)
+      assert.strictEqual(answer.status, 200, answer.text)
+      assert.strictEqual(answer.headers["connection"], "close")
+      yield* Fiber.join(stopping)
+    }),
   )
 
   it.scopedLive("a stopping service releases the holds of clients that have just hung up", () =>
@@ -156,14 +154,12 @@ describe("a service that stops", () => {
 })
 
 describe("a service whose port is in use", () => {
-  it.scopedLive(
-    "a service whose port is in use fails with an error that names AUTHORITY_PORT",
-    () =>
-      Effect.gen(function* () {
-        const { port } = new URL(yield* listen(createServer()))
-        const error = yield* Effect.flip(service(yield* Deferred.make<void>(), Number(port)))
-        assert.instanceOf(error, CannotListen)
-        assert.include(error.message, "AUTHORITY_PORT")
-      }),
+  it.scopedLive("the error of a port in use names AUTHORITY_PORT", () =>
+    Effect.gen(function* () {
+      const { port } = new URL(yield* listen(createServer()))
+      const error = yield* Effect.flip(service(yield* Deferred.make<void>(), Number(port)))
+      assert.instanceOf(error, CannotListen)
+      assert.include(error.message, "AUTHORITY_PORT")
+    }),
   )
 })

@@ -3,8 +3,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import * as EffectClient from "../../src/client/EffectClient.ts"
-import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { usagePath } from "../../src/contract/Wire.ts"
 import * as memory from "../support/memory.ts"
 import { providerFailed } from "../../src/Metrics.ts"
@@ -51,7 +49,7 @@ describe("the usage", () => {
       Effect.gen(function* () {
         const stores = Layer.orDie(layer)
         const server = yield* start({ price: 2, stores })
-        const { account, ask, books, check, key, keyId, keys, url } = server
+        const { account, ask, books, check, keyId, keys, send } = server
         const { body: none } = yield* ask()
         assert.deepStrictEqual(none, { success: true, data: { account: "acme", rows: [] } })
 
@@ -60,8 +58,7 @@ describe("the usage", () => {
         yield* check(["a.example.com", "b.example.com", "localhost"])
         yield* check(["localhost"])
         const issued = yield* keys.issue({ account, label: "second" })
-        const other = AuthorityMetrics({ baseUrl: url, apiKey: Redacted.value(issued.key) })
-        yield* Effect.promise(() => other.check(["d.example.com"]))
+        yield* send(TestServer.batch(Redacted.value(issued.key), '{"urls":["d.example.com"]}'))
 
         const first = {
           checks: 6,
@@ -78,13 +75,6 @@ describe("the usage", () => {
           { key: { id: keyId, label: null }, ...first },
           { key: { id: issued.record.id, label: "second" }, ...second },
         ])
-        const rows = [{ day: today(), ...whole }]
-        assert.deepStrictEqual(
-          yield* Effect.promise(() => other.usage({ since: new Date(), until: new Date() })),
-          { account: "acme", rows },
-        )
-        const client = yield* EffectClient.make({ baseUrl: url, apiKey: Redacted.make(key) })
-        assert.deepStrictEqual(yield* client.usage(), { account: "acme", rows })
       }),
   )
 
