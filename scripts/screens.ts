@@ -47,7 +47,7 @@ const list = [
 /** Takes screenshots of the console with a finished run, in both themes. */
 const takeConsole = async (browser: Browser, { key, url }: Program) => {
   for (const colorScheme of ["light", "dark"] as const) {
-    const page = await browser.newPage({ viewport: { width: 1440, height: 1180 }, colorScheme })
+    const page = await browser.newPage({ viewport: { width: 1440, height: 1000 }, colorScheme })
     await page.goto(`${url}/console`)
     await page.getByLabel("API key").fill(key)
     await page.getByRole("button", { name: "Use this key" }).click()
@@ -57,9 +57,7 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
     await page.getByRole("heading", { name: /^Done/ }).waitFor()
     // The pointer would draw the pressed button as hovered.
     await page.mouse.move(0, 0)
-    await page.evaluate(
-      "document.activeElement.blur(); document.getElementById('list').scrollTop = 0",
-    )
+    await page.evaluate("document.activeElement.blur()")
     await page.screenshot({
       path: join(import.meta.dirname, `screens/console-${colorScheme}.png`),
       animations: "disabled",
