@@ -47,7 +47,7 @@ const list = [
 /** Takes screenshots of the console with a finished run, in both themes. */
 const takeConsole = async (browser: Browser, { key, url }: Program) => {
   for (const colorScheme of ["light", "dark"] as const) {
-    const page = await browser.newPage({ viewport: { width: 1440, height: 1180 }, colorScheme })
+    const page = await browser.newPage({ viewport: { width: 1440, height: 1000 }, colorScheme })
     await page.goto(`${url}/console`)
     await page.getByLabel("API key").fill(key)
     await page.getByRole("button", { name: "Use this key" }).click()

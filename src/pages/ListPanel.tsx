@@ -135,7 +135,7 @@ const start = async (event: SubmitEvent) => {
   const isStarted = await check(list.value, { freshness: freshness.value, isWanted })
   if (isStarted) {
     isEditing.value = false
-    scrollTo(0, 0)
+    requestAnimationFrame(() => document.getElementById("run-title")?.focus())
   } else focusKeyField()
 }
 
