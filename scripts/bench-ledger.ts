@@ -7,32 +7,32 @@
  * service that exports no traces.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
- *       [--stores sqlite,postgres] [--slow-disk]
- *
- * With `--slow-disk`, the databases are in /dev/shm if possible, and a preloaded C function makes
- * each fsync 1 ms slower. That needs Linux and a C compiler.
+ *       [--stores sqlite,postgres]
  */
 import assert from "node:assert/strict"
-import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type { AccountId, Accounts } from "../src/Account.ts"
 import { CreditLedger } from "../src/ledger/CreditLedger.ts"
+import * as SqlCreditLedger from "../src/ledger/SqlCreditLedger.ts"
+import * as SqlAccounts from "../src/sql/Accounts.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as PostgresClient from "../src/sql/Postgres.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { credits, figures, newHold, problemsOf } from "./support/ledger.ts"
-import { ledger } from "./support/newDatabase.ts"
-import { slowFsync } from "./support/slowFsync.ts"
+import * as Postgres from "./support/Postgres.ts"
 
 const { values: options } = parseArgs({
   options: {
     pairs: { type: "string", default: "1000000" },
     concurrency: { type: "string", default: "64" },
     stores: { type: "string", default: "sqlite,postgres" },
-    "slow-disk": { type: "boolean", default: false },
   },
 })
 const pairs = Number(options.pairs)
@@ -98,31 +98,33 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
   }).pipe(Effect.provide(store), Effect.withTracerEnabled(false), Effect.runPromise)
 
+/** New durable databases, which are removed when the layer closes. */
+const sqlite = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-bench-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
+).pipe(
+  Effect.map((folder) => Sqlite.layer(join(folder, "authority.db"))),
+  Layer.unwrapScoped,
+)
+const postgres = Effect.acquireRelease(
+  Effect.promise(() => Postgres.start({ durable: true })),
+  ({ destroy }) => Effect.promise(destroy),
+).pipe(
+  Effect.map(({ url }) => PostgresClient.layer(Redacted.make(`${url}/postgres`))),
+  Layer.unwrapScoped,
+)
+
+const ledger = Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
+  Layer.provideMerge(Migrations.layer),
+)
+
 const benches: Record<string, () => Promise<void>> = {
-  sqlite: () => run("SQLite", ledger("sqlite")),
-  postgres: () => run("PostgreSQL", ledger("postgres")),
+  sqlite: () => run("SQLite", Layer.provide(ledger, sqlite)),
+  postgres: () => run("PostgreSQL", Layer.provide(ledger, postgres)),
 }
 
-/** Runs this program again, with slower fsyncs and other temporary files. Returns its exit code. */
-const onSlowDisk = () => {
-  const memory = "/dev/shm"
-  const parent = existsSync(memory) ? memory : tmpdir()
-  const folder = mkdtempSync(join(parent, "authority-bench-"))
-  const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
-  try {
-    const env = { ...process.env, ...slowFsync(folder), TMPDIR: parent }
-    console.log("Each fsync takes 1 ms longer.")
-    return spawnSync(process.execPath, rest, { stdio: "inherit", env }).status ?? 1
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-if (options["slow-disk"]) process.exitCode = onSlowDisk()
-else {
-  for (const store of options.stores.split(",")) {
-    const bench = benches[store]
-    if (bench === undefined) throw new Error(`no store "${store}": sqlite or postgres`)
-    await bench()
-  }
+for (const store of options.stores.split(",")) {
+  const bench = benches[store]
+  if (bench === undefined) throw new Error(`no store "${store}": sqlite or postgres`)
+  await bench()
 }

@@ -4,22 +4,20 @@
  * starts with an empty cache; the peer in `peer.ts` has no cache. A request counts from the time at
  * which it is due. Needs a build and a quiet machine.
  *
- *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N] [--against FILE]
+ *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N]
  *
  *     --seconds N      seconds of load on each server (default: 20)
  *     --rate N         requests per second (default: 300)
  *     --ms N           milliseconds that the vendor takes (default: 120)
- *     --against FILE   measure another build's authority.cjs too
  */
 import { Agent, request } from "node:http"
-import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import { cpuSeconds } from "./measure.ts"
 import { batchPath } from "./requests.ts"
 import {
+  built,
   counted,
-  dist,
   mozSettings,
   newFolder,
   script,
@@ -37,7 +35,6 @@ const { values } = parseArgs({
     seconds: { type: "string", default: "20" },
     rate: { type: "string", default: "300" },
     ms: { type: "string", default: "120" },
-    against: { type: "string" },
   },
 })
 const [seconds, rate, ms] = [Number(values.seconds), Number(values.rate), Number(values.ms)]
@@ -93,7 +90,7 @@ const measure = async (
   startServer: (cwd: string, vendor: Server) => Promise<Server>,
 ) => {
   const cwd = subfolder(folder, name.replaceAll(" ", "-"))
-  const vendor = await start("the vendor", cwd, [script("vendor.ts"), `${ms}`])
+  const vendor = await start("the vendor", cwd, script("vendor.ts", `${ms}`))
   const server = await startServer(cwd, vendor)
   const cpuBefore = cpuSeconds(server.pid)
   const answers = await load(server)
@@ -122,9 +119,6 @@ const measure = async (
   console.log(`| ${cells.join(" | ")} |`)
 }
 
-const service = (program: string) => (cwd: string, vendor: Server) =>
-  startService({ name: "the service", cwd, program, settings: mozSettings(vendor) })
-
 const folder = newFolder()
 console.log(
   `${rate} requests/s with ${urlsPerRequest} URLs each for ${seconds} s, a vendor that takes ${ms} ms\n`,
@@ -134,10 +128,12 @@ const columns =
 console.log(`| ${columns} |`)
 console.log(`|---|${"--:|".repeat(7)}`)
 try {
-  await measure("service", service(join(dist, "authority.cjs")))
-  if (values.against !== undefined) await measure("other build", service(values.against))
+  await measure("service", (cwd, vendor) => {
+    const settings = mozSettings(vendor)
+    return startService({ name: "the service", cwd, program: built, settings })
+  })
   await measure("peer", (cwd, vendor) =>
-    start("the peer", cwd, [script("peer.ts"), "bought", vendor.url]),
+    start("the peer", cwd, script("peer.ts", "bought", vendor.url)),
   )
 } finally {
   await stopAll()

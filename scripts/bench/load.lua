@@ -1,18 +1,17 @@
 -- A wrk script that sends the requests of a file in turn, with the API keys in turn.
---     wrk … -- FILE RUN KEY…
--- A line of FILE is "METHOD<tab>PATH<tab>named|unnamed<tab>BODY". A named request gets a fresh
+--     wrk … -- FILE PATH RUN KEY…
+-- A line of FILE is "named|unnamed<tab>BODY". A named request gets a fresh
 -- Idempotency-Key: RUN, which must be unique, and a counter.
 -- With SHOW_FAILURE set, prints the first answer that is not 200. That is slow: do not measure then.
 local requests, keys, run, sent = {}, {}, nil, 0
 
 function init(args)
-  run = args[2]
-  for i = 3, #args do keys[#keys + 1] = args[i] end
+  run = args[3]
+  for i = 4, #args do keys[#keys + 1] = args[i] end
   for line in io.lines(args[1]) do
-    local method, path, naming, body = line:match("^(%S+)\t(%S+)\t(%S+)\t(.*)$")
-    local headers = {}
-    if body ~= "" then headers["content-type"] = "application/json" else body = nil end
-    local first, rest = wrk.format(method, path, headers, body):match("^(.-\r\n)(.*)$")
+    local naming, body = line:match("^(%S+)\t(.*)$")
+    local headers = { ["content-type"] = "application/json" }
+    local first, rest = wrk.format("POST", args[2], headers, body):match("^(.-\r\n)(.*)$")
     requests[#requests + 1] = { first .. "x-api-key: ", rest, naming == "named" }
   end
 end

@@ -4,8 +4,8 @@ import { execFile, execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { promisify } from "node:util"
-import type { Request } from "./requests.ts"
-import { script, type Server } from "./servers.ts"
+import { batchPath, type Request } from "./requests.ts"
+import { file as fileHere, type Server } from "./servers.ts"
 import { median } from "../support/quantile.ts"
 
 const run = promisify(execFile)
@@ -24,6 +24,8 @@ export interface Measure {
   readonly p99Ms: number
   /** The CPU time per request in microseconds, of the server's process and its child processes. */
   readonly cpuUs: number
+  /** The resident memory of the same processes at the end of the load, in MB. */
+  readonly rssMb: number
 }
 
 export const defaultConnections = 64
@@ -33,9 +35,7 @@ export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
   writeFileSync(
     file,
     requests
-      .map(({ body, isNamed, method, path }) =>
-        [method, path, isNamed ? "named" : "unnamed", body].join("\t"),
-      )
+      .map(({ body, isNamed }) => [isNamed ? "named" : "unnamed", body].join("\t"))
       .join("\n") + "\n",
   )
 
@@ -57,6 +57,7 @@ export const load = async (server: Server, options: Load): Promise<Measure> => {
     ...figures,
     perSecond: figures.requests / seconds,
     cpuUs: (cpu / figures.requests) * 1e6,
+    rssMb: rssMb(server.pid),
   }
 }
 
@@ -74,10 +75,10 @@ const wrk = async (
   { connections = defaultConnections, file, seconds }: Load,
   env: NodeJS.ProcessEnv = {},
 ) => {
-  const args = ["-t1", `-c${connections}`, `-d${seconds}`, `-s${script("load.lua")}`]
+  const args = ["-t1", `-c${connections}`, `-d${seconds}`, `-s${fileHere("load.lua")}`]
   const { stdout } = await run(
     "wrk",
-    [...args, "--timeout=30s", url, "--", file, randomUUID(), ...keys],
+    [...args, "--timeout=30s", url, "--", file, batchPath, randomUUID(), ...keys],
     { env: { ...process.env, ...env }, timeout: (seconds + 60) * 1000 },
   )
   const summary: Summary = JSON.parse(stdout.trim().split("\n").at(-1) ?? "")
@@ -135,30 +136,10 @@ export const rssMb = (root: number) =>
     }),
   )
 
-const sampleMs = 250
-
-/**
- * Measures the resident memory under load, in MB: its median over the last `windowSeconds`, and its
- * peak.
- */
-export const rssUnderLoad = async (server: Server, options: Load, windowSeconds: number) => {
-  const samples: Array<number> = []
-  const timer = setInterval(() => samples.push(rssMb(server.pid)), sampleMs)
-  try {
-    const { requests } = await load(server, options)
-    return {
-      requests,
-      rssMb: median(samples.slice(-(windowSeconds * 1000) / sampleMs)),
-      peakMb: Math.max(...samples),
-    }
-  } finally {
-    clearInterval(timer)
-  }
-}
-
 export const medians = (rounds: ReadonlyArray<Omit<Measure, "requests">>) => ({
   perSecond: median(rounds.map(({ perSecond }) => perSecond)),
   p50Ms: median(rounds.map(({ p50Ms }) => p50Ms)),
   p99Ms: median(rounds.map(({ p99Ms }) => p99Ms)),
   cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
+  rssMb: median(rounds.map(({ rssMb }) => rssMb)),
 })

@@ -38,8 +38,6 @@ export const knownUrls = urlsOf("known", 5_000)
 export const boughtUrls = urlsOf("bought", 50_000)
 
 export interface Request {
-  readonly method: "GET" | "POST"
-  readonly path: string
   /** Whether the request has an `Idempotency-Key`. */
   readonly isNamed: boolean
   readonly body: string
@@ -57,10 +55,8 @@ export const batches = (
     // previous pass.
     const first = i * count + 5 * Math.floor((i * count) / urls.length)
     const batch = Array.from({ length: count }, (_, j) => urls[(first + j) % urls.length])
-    return { method: "POST", path: batchPath, isNamed, body: JSON.stringify({ urls: batch }) }
+    return { isNamed, body: JSON.stringify({ urls: batch }) }
   })
-
-export const balance: Request = { method: "GET", path: creditsPath, isNamed: false, body: "" }
 
 /**
  * Hashes a text with FNV-1a, and derives figures between 0 and 100 from the hash. The same text

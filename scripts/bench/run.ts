@@ -1,8 +1,8 @@
 /**
  * Compares the speed of the built service with the server in `peer.ts` and prints a Markdown table.
  * Each row of the table measures one kind of request, and shows the ratio of the two servers'
- * requests per second, and the service's share of a bare server's. README.md beside this file
- * explains the table. Needs Linux, wrk and a C compiler.
+ * requests per second. README.md beside this file explains the table. Needs Linux, wrk and a C
+ * compiler.
  *
  *     npm run bench -- [OPTION]…
  *
@@ -11,37 +11,33 @@
  *     --rounds N         how often each row is measured (default: 3)
  *     --seconds N        seconds of load on each server in each round of a row (default: 4)
  *     --warm-up N        seconds of load on each server before a row's first round (default: 4)
- *     --rss-seconds N    measure a server's memory at the end of at least N seconds of load, rounds
- *                        and warm-up included (default: 60; 0: do not measure memory)
  *     --against FILE     compare with another build's authority.cjs instead of with `peer.ts`
- *     --json FILE        also write all figures of all rounds to FILE
  */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
 import { boughtUrls, knownUrls } from "./requests.ts"
-import { defaultConnections, load, type Measure, rssUnderLoad, writeRequests } from "./measure.ts"
+import { defaultConnections, load, type Measure, medians, writeRequests } from "./measure.ts"
 import { type Group, matching, type Row } from "./workloads.ts"
 import {
   assertHonest,
   available,
+  built,
   counted,
   dist,
+  file,
   learn,
+  mozSettings,
   newFolder,
   script,
   type Server,
-  settingsOf,
   start,
   startService,
   stopAll,
   subfolder,
 } from "./servers.ts"
-import { type Memory, type Result, table } from "./table.ts"
-import { slowFsync } from "../support/slowFsync.ts"
 
 const { values } = parseArgs({
   options: {
@@ -50,9 +46,7 @@ const { values } = parseArgs({
     rounds: { type: "string", default: "3" },
     seconds: { type: "string", default: "4" },
     "warm-up": { type: "string", default: "4" },
-    "rss-seconds": { type: "string", default: "60" },
     against: { type: "string" },
-    json: { type: "string" },
   },
 })
 const groups = matching(new RegExp(values.rows))
@@ -64,35 +58,19 @@ if (values.list) {
 const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
 const warmUpSeconds = Number(values["warm-up"])
-const rssSeconds = Number(values["rss-seconds"])
-
-/**
- * A server in the comparison, with the number of requests and the seconds of load that it has
- * served.
- */
-interface Contender {
-  readonly server: Server
-  requests: number
-  loadSeconds: number
-}
-
-/**
- * The other processes of a run, such as the fake vendor. The servers under test connect to them.
- */
-interface Helpers {
-  readonly folder: string
-  readonly vendor: Server
-  readonly sink: Server
-}
 
 /** Starts the service and the server that it is compared with. */
-const startContenders = async (group: Group, helpers: Helpers): Promise<ReadonlyArray<Server>> => {
-  const env = group.hasSlowDisk === true ? slowDisk : {}
-  const program = join(dist, "authority.cjs")
+const startContenders = async (
+  group: Group,
+  folder: string,
+  vendor: Server,
+): Promise<ReadonlyArray<Server>> => {
+  const env: Record<string, string> = group.hasSlowDisk === true ? slowDisk : {}
   const service = async (name: string, program: string, isOnPostgres: boolean) => {
-    const cwd = subfolder(helpers.folder, name)
+    const cwd = subfolder(folder, name)
     const settings = {
-      ...settingsOf(group, helpers),
+      ...(group.source !== "sandbox" && mozSettings(vendor)),
+      ...group.settings,
       ...(isOnPostgres && { AUTHORITY_DATABASE_URL: await postgres(cwd) }),
       ...env,
     }
@@ -101,18 +79,25 @@ const startContenders = async (group: Group, helpers: Helpers): Promise<Readonly
     return server
   }
   const isOnPostgres = group.isOnPostgres === true
-  const ours = await service("the service", program, isOnPostgres)
+  const ours = await service("the service", built, isOnPostgres)
   if (values.against !== undefined) {
     return [ours, await service("the other build", resolve(values.against), isOnPostgres)]
   }
-  if (isOnPostgres) return [ours, await service("the service on SQLite", program, false)]
-  const peer = [script("peer.ts"), group.source, helpers.vendor.url]
-  return [ours, await start("the peer", subfolder(helpers.folder, "peer"), peer, env)]
+  if (isOnPostgres) return [ours, await service("the service on SQLite", built, false)]
+  const peer = script("peer.ts", group.source, vendor.url)
+  return [ours, await start("the peer", subfolder(folder, "peer"), peer, env)]
 }
 
 /** Starts a PostgreSQL with its data in a folder. Returns its address. */
 const postgres = async (cwd: string) =>
-  (await start("PostgreSQL", cwd, [script("start-postgres.ts")])).url
+  (await start("PostgreSQL", cwd, script("start-postgres.ts"))).url
+
+/** Returns the environment of a program whose fsyncs take 1 ms longer. */
+const slowFsync = (folder: string) => {
+  const library = join(folder, "slow-fsync.so")
+  execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", library, file("slow-fsync.c")])
+  return { LD_PRELOAD: library }
+}
 
 /**
  * Measures one row of the benchmark's table on one server. Fails when a URL was not charged. If the
@@ -120,11 +105,11 @@ const postgres = async (cwd: string) =>
  * groups it must ask the vendor for none.
  */
 const measure = async (
-  contender: Contender,
-  { row, file, group, seconds }: { row: Row; file: string; group: Group; seconds: number },
-  { vendor }: Helpers,
+  server: Server,
+  { row, file, group }: { row: Row; file: string; group: Group },
+  seconds: number,
+  vendor: Server,
 ): Promise<Measure> => {
-  const { server } = contender
   const [creditsBefore, askedBefore] = [await available(server), await counted(vendor, "asked")]
   const figures = await load(server, { file, seconds })
   const charged = creditsBefore - (await available(server))
@@ -140,130 +125,93 @@ const measure = async (
     group.source === "bought" ? asked >= least : asked === 0,
     `${server.name}: ${row.name}: asked the vendor for ${asked} of ${least} URLs`,
   )
-  contender.requests += figures.requests
-  contender.loadSeconds += seconds
   return figures
 }
 
-/**
- * Measures the memory of a server under load. `file` contains the requests of all rows of the table
- * that are measured on this server.
- */
-const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
-  if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
-  const window = Math.min(10, rssSeconds)
-  const missing = Math.max(window, rssSeconds - contender.loadSeconds)
-  const { requests, ...memory } = await rssUnderLoad(
-    contender.server,
-    { file, seconds: missing },
-    window,
-  )
-  contender.requests += requests
-  contender.loadSeconds += missing
-  return { ...memory, loadSeconds: contender.loadSeconds }
-}
-
-/**
- * Mixes the requests of several rows of the table, in 1,000 rounds. Each round takes the next
- * request of each row. After the last request of a row comes the row's first request again.
- */
-const mixed = (rows: ReadonlyArray<Row>) =>
-  Array.from({ length: 1000 }, (_, i) =>
-    rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),
-  ).flat()
-
-const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray<Result>> => {
-  const helpers: Helpers = {
-    folder,
-    vendor: await start("the vendor", folder, [script("vendor.ts")]),
-    sink: await start("the OTLP receiver", folder, [script("sink.ts")]),
-  }
-  const contenders = (await startContenders(group, helpers)).map((server): Contender => ({
-    server,
-    requests: 0,
-    loadSeconds: 0,
-  }))
-  const bare = await start("the bare server", subfolder(folder, "bare"), [script("bare.ts")])
+/** Measures the rows of a group on the same two servers. Returns lines of the table. */
+const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray<string>> => {
+  const vendor = await start("the vendor", folder, script("vendor.ts"))
+  const contenders = await startContenders(group, folder, vendor)
   const urls = group.source === "bought" ? boughtUrls : knownUrls
-  for (const { server } of contenders) await assertHonest(server, urls)
+  for (const server of contenders) await assertHonest(server, urls)
 
   const rows = group.rows.map((row, i) => {
     const file = join(folder, `requests-${i}.txt`)
     writeRequests(file, row.requests)
-    return {
-      row,
-      file,
-      group,
-      measures: contenders.map(() => Array<Measure>()),
-      bare: Array<Measure>(),
-    }
+    return { row, file, group, measures: contenders.map(() => Array<Measure>()) }
   })
   for (const row of rows) {
-    for (const contender of contenders) {
-      await measure(contender, { ...row, seconds: warmUpSeconds }, helpers)
-    }
-    await load(bare, { file: row.file, seconds: warmUpSeconds })
+    for (const server of contenders) await measure(server, row, warmUpSeconds, vendor)
   }
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
       // Measure the two servers in the opposite order in every second round.
       const order = round % 2 === 0 ? contenders : contenders.toReversed()
-      for (const contender of order) {
-        const figures = await measure(contender, { ...row, seconds }, helpers)
-        row.measures[contenders.indexOf(contender)]?.push(figures)
-        const { perSecond } = figures
-        console.error(`${row.row.name}: ${contender.server.name}: ${perSecond.toFixed(0)}/s`)
+      for (const server of order) {
+        const figures = await measure(server, row, seconds, vendor)
+        row.measures[contenders.indexOf(server)]?.push(figures)
+        console.error(`${row.row.name}: ${server.name}: ${figures.perSecond.toFixed(0)}/s`)
       }
-      row.bare.push(await load(bare, { file: row.file, seconds }))
     }
   }
-  const file = join(folder, "mixed.txt")
-  writeRequests(file, mixed(group.rows))
-  const memories: Array<Memory> = []
-  for (const contender of contenders) memories.push(await memoryOf(contender, file))
-
-  if (group.isTraced === true) await assertTraced(contenders, helpers)
-  return rows.map(({ bare, measures, row }) => ({
-    group,
-    row: row.name,
-    bare,
-    contenders: contenders.map(({ server }, i) => ({
-      name: server.name,
-      rounds: measures[i] ?? [],
-      memory: memories[i],
-    })),
-  }))
+  return rows.map(({ measures: [ours = [], others = []], row }) =>
+    line([row.name, contenders[1]?.name ?? "", ...cells(ours, others)]),
+  )
 }
 
-/** Stops the service. Fails unless it has sent at least one span per request. */
-const assertTraced = async ([service]: ReadonlyArray<Contender>, { sink }: Helpers) => {
-  await service?.server.stop()
-  const spans = await counted(sink, "spans")
-  const requests = service?.requests ?? 0
-  assert(spans >= requests, `the receiver got ${spans} spans of ${requests} requests`)
+const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+
+const heads = [
+  "requests",
+  "beside",
+  "ratio",
+  "in each round",
+  "requests/s",
+  "p50 and p99 ms",
+  "the other's",
+  "CPU µs",
+  "the other's",
+  "RSS MB",
+  "the other's",
+]
+
+const cells = (ours: ReadonlyArray<Measure>, others: ReadonlyArray<Measure>) => {
+  const [mine, its] = [medians(ours), medians(others)]
+  const each = ours.map(({ perSecond }, i) => perSecond / (others[i]?.perSecond ?? Number.NaN))
+  return [
+    `${ratio(mine.perSecond / its.perSecond)}×`,
+    `${ratio(Math.min(...each))}–${ratio(Math.max(...each))}`,
+    mine.perSecond.toFixed(0),
+    latency(mine),
+    latency(its),
+    mine.cpuUs.toFixed(0),
+    its.cpuUs.toFixed(0),
+    mine.rssMb.toFixed(0),
+    its.rssMb.toFixed(0),
+  ]
 }
 
-const describe = ["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
-const about = {
-  date: new Date().toISOString().slice(0, 10),
-  commit: execFileSync("git", describe, { cwd: dist, encoding: "utf8" }).trim(),
-  machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
-  rounds,
-  seconds,
-}
+const ratio = (value: number) => value.toFixed(value < 10 ? 2 : 1)
+
+const latency = ({ p50Ms, p99Ms }: ReturnType<typeof medians>) =>
+  `${p50Ms.toFixed(1)} and ${p99Ms.toFixed(1)}`
 
 const bench = newFolder()
 const slowDisk = slowFsync(bench)
-const results: Array<Result> = []
+const lines: Array<string> = []
 for (const group of groups) {
   try {
-    results.push(...(await measureGroup(group, subfolder(bench, group.name))))
+    lines.push(...(await measureGroup(group, subfolder(bench, group.name))))
   } finally {
     await stopAll()
   }
 }
-console.log(table(about, results))
-if (values.json !== undefined) {
-  const rows = results.map(({ bare, contenders, row }) => ({ row, contenders, bare }))
-  writeFileSync(values.json, JSON.stringify({ about, rows }, undefined, 2))
-}
+const date = new Date().toISOString().slice(0, 10)
+const describe = ["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+const commit = execFileSync("git", describe, { cwd: dist, encoding: "utf8" }).trim()
+const machine = `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`
+console.log(`The benchmark ran on ${date} at commit ${commit}, on ${machine}.
+The figures are medians of ${rounds} rounds of ${seconds} s.
+`)
+console.log([line(heads), line(heads.map((_, i) => (i < 2 ? "---" : "---:"))), ...lines].join("\n"))
+console.log(`\n${groups.map(({ meaning, name }) => `- *${name}*: ${meaning}.`).join("\n")}`)

@@ -1,13 +1,13 @@
 /** Starts, stops and queries the processes of a benchmark run. */
 import assert from "node:assert/strict"
-import { execFileSync, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./requests.ts"
 import { heapFlags } from "../heap-flags.ts"
-import type { Group } from "./workloads.ts"
+import { programOn } from "../program.ts"
 
 export interface Server {
   readonly name: string
@@ -23,15 +23,24 @@ export interface Server {
 }
 
 /** The path of a file in this folder. */
-export const script = (name: string) => join(import.meta.dirname, name)
+export const file = (name: string) => join(import.meta.dirname, name)
+
+/** The command of a script in this folder. */
+export const script = (name: string, ...args: ReadonlyArray<string>) => [
+  process.execPath,
+  file(name),
+  ...args,
+]
 
 export const dist = join(import.meta.dirname, "../../dist")
+
+export const built = join(dist, "authority.cjs")
 
 /**
  * Makes a folder in `dist`, which is on a disk. The folder for temporary files may be in memory.
  */
 export const newFolder = () => {
-  assert(existsSync(join(dist, "authority.cjs")), "there is no build: npm run build")
+  assert(existsSync(built), "there is no build: npm run build")
   const folder = mkdtempSync(join(dist, "bench-"))
   // When this program runs as root, PostgreSQL runs as another user, who needs access to the
   // folder.
@@ -66,16 +75,8 @@ const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
 stopOn("SIGINT", 130)
 stopOn("SIGTERM", 143)
 
-/**
- * Returns the command line for a program. Scripts run on the current Node, executables run
- * directly.
- */
-const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array<string>] =>
-  program.endsWith("/authority.cjs")
-    ? [process.execPath, [...heapFlags, program, ...args]]
-    : program.endsWith(".ts")
-      ? [process.execPath, [program, ...args]]
-      : [program, args]
+/** The command of the built program. */
+const programOf = (main: string) => [process.execPath, ...heapFlags, main]
 
 /**
  * Starts a program and waits for its line of JSON, which it prints when it listens. Fails after 60
@@ -84,10 +85,10 @@ const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array
 export const start = async (
   name: string,
   cwd: string,
-  args: ReadonlyArray<string>,
+  [program = "", ...args]: ReadonlyArray<string>,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Server> => {
-  const child = spawn(...command(args), {
+  const child = spawn(program, args, {
     cwd,
     env: { ...ownEnvironment, ...env },
     stdio: ["ignore", "pipe", "inherit"],
@@ -115,44 +116,18 @@ interface ServiceOptions {
   readonly cwd: string
   /** The path of the built program. */
   readonly program: string
-  readonly settings: NodeJS.ProcessEnv
+  readonly settings: Readonly<Record<string, string>>
 }
 
 /** Creates the accounts of the benchmark and starts the service. */
-export const startService = async ({
-  cwd,
-  name,
-  program,
-  settings,
-}: ServiceOptions): Promise<Server> => {
-  const keys = openAccounts(cwd, program, settings)
-  return { ...(await serve({ cwd, name, program, settings })), keys }
-}
-
-/** Starts the service. Its database must already contain the benchmark's accounts. */
-export const serve = ({ cwd, name, program, settings }: ServiceOptions) =>
-  start(name, cwd, [program, "serve", "--json"], {
-    AUTHORITY_PORT: "0",
-    AUTHORITY_LOG_LEVEL: "error",
-    ...settings,
-  })
-
-/** Creates the accounts of the benchmark in a database. Returns their API keys. */
-export const openAccounts = (cwd: string, program: string, settings: NodeJS.ProcessEnv) => {
-  const { LD_PRELOAD: _, ...env } = { ...ownEnvironment, ...settings }
-  const authority = (...args: ReadonlyArray<string>) =>
-    JSON.parse(
-      execFileSync(...command([program, ...args, "--json"]), {
-        cwd,
-        encoding: "utf8",
-        env,
-        timeout: 60_000,
-      }),
-    )
-  return Array.from({ length: accounts }, (_, i): string => {
-    authority("account", "create", "--credits", String(credits), `account-${i}`)
-    return authority("key", "create", "--account", `account-${i}`).key
-  })
+export const startService = async ({ cwd, name, program, settings }: ServiceOptions) => {
+  const { LD_PRELOAD: _, ...withoutPreload } = settings
+  const command = programOf(program)
+  const { newKey } = programOn({ cwd, command, settings: withoutPreload })
+  const keys: Array<string> = []
+  for (let i = 0; i < accounts; i++) keys.push(await newKey(`account-${i}`, credits))
+  const env = { AUTHORITY_PORT: "0", AUTHORITY_LOG_LEVEL: "error", ...settings }
+  return { ...(await start(name, cwd, [...command, "serve", "--json"], env)), keys }
 }
 
 /** The settings for a service that buys its figures from the benchmark's fake vendor. */
@@ -160,16 +135,6 @@ export const mozSettings = (vendor: Server) => ({
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
   AUTHORITY_MOZ_URL: vendor.url,
-})
-
-/** The settings of the service for one group of measurements. */
-export const settingsOf = (
-  group: Pick<Group, "isTraced" | "settings" | "source">,
-  { sink, vendor }: { readonly sink: Server; readonly vendor: Server },
-): NodeJS.ProcessEnv => ({
-  ...(group.source !== "sandbox" && mozSettings(vendor)),
-  ...(group.isTraced === true && { OTEL_EXPORTER_OTLP_ENDPOINT: sink.url }),
-  ...group.settings,
 })
 
 /** Checks all known URLs, so that the server has their figures in its cache. */
@@ -247,8 +212,8 @@ export const available = async (server: Server): Promise<number> => {
   return assert.fail(`the credits of ${server.name} keep changing`)
 }
 
-/** Returns a count of the vendor (all but `spans`) or of the OTLP receiver. */
+/** Returns a count of the vendor. */
 export const counted = async (
   { url }: Server,
-  what: "asked" | "calls" | "hosts" | "spans",
+  what: "asked" | "calls" | "hosts",
 ): Promise<number> => JSON.parse(await (await fetch(url)).text())[what]

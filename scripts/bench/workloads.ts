@@ -2,7 +2,7 @@
  * The rows of the benchmark's table, in groups. The rows of one group are measured on the same
  * servers.
  */
-import { balance, batches, boughtUrls, knownUrls, type Request } from "./requests.ts"
+import { batches, boughtUrls, knownUrls, type Request } from "./requests.ts"
 
 export interface Row {
   readonly name: string
@@ -21,9 +21,7 @@ export interface Group {
   /** Explains what this group measures. The text is printed in the list below the table. */
   readonly meaning: string
   /** Environment variables of the service. The server in `peer.ts` has no settings. */
-  readonly settings?: NodeJS.ProcessEnv
-  /** True if the service traces every request and exports the traces with OTLP. */
-  readonly isTraced?: boolean
+  readonly settings?: Readonly<Record<string, string>>
   /** True if each fsync of the two compared servers takes 1 ms longer. */
   readonly hasSlowDisk?: boolean
   /**
@@ -64,12 +62,8 @@ const group = (
   ),
 })
 
-const known = group("known", "known", {
-  meaning: "the figures were bought beforehand and are in memory",
-})
-
 const groups: ReadonlyArray<Group> = [
-  { ...known, rows: [...known.rows, { name: "known, balance", urls: 0, requests: [balance] }] },
+  group("known", "known", { meaning: "the figures were bought beforehand and are in memory" }),
   group("bought", "bought", {
     meaning:
       "no cache: every request buys its figures from a fake vendor, which is another process",
@@ -77,16 +71,6 @@ const groups: ReadonlyArray<Group> = [
   }),
   group("sandbox", "sandbox", {
     meaning: "the default provider; the peer computes its figures with one hash per URL",
-  }),
-  group("known, rate limit", "known", {
-    meaning: "as *known*, with a rate limit that is never reached; the peer has no rate limit",
-    settings: { AUTHORITY_RATE_LIMIT: "100000000/1m" },
-    named: "always",
-  }),
-  group("known, OTLP", "known", {
-    meaning:
-      "as *known*; the service traces every request and exports the traces; the peer does not",
-    isTraced: true,
   }),
   group("known, slow disk", "known", {
     meaning: "as *known*; each fsync of both servers takes 1 ms longer",

@@ -1,9 +1,17 @@
 /**
  * A PostgreSQL cluster with Patroni on this machine: three nodes, etcd, and HAProxy in front, each on
  * free ports. Its programs are those of Debian's packages patroni, etcd-server, haproxy and
- * postgresql-15. The guide's page about PostgreSQL shows what matters of the configuration.
+ * postgresql-15. `patroni.yml` and `haproxy.cfg` beside this file configure them.
  */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -13,49 +21,18 @@ import * as Postgres from "./Postgres.ts"
 import * as ServerProcess from "./ServerProcess.ts"
 
 /** One node: a Patroni and its PostgreSQL. */
-interface Node {
-  readonly name: string
-  /** Kills Patroni and all processes of PostgreSQL, as a crash of the machine does. */
-  readonly kill: () => Promise<void>
-  /** Starts Patroni after `kill`. Patroni starts PostgreSQL. */
-  readonly start: () => Promise<void>
-  /** Suspends Patroni and all processes of PostgreSQL. */
-  readonly freeze: () => void
-  /** Resumes the processes that `freeze` has suspended. */
-  readonly thaw: () => void
-  /** Returns the log of Patroni and PostgreSQL since the last start. */
-  readonly log: () => string
-}
+type Node = Awaited<ReturnType<typeof startNode>>
 
-export interface Cluster {
-  /** The connection string of a superuser, through HAProxy, without a database name. */
-  readonly url: string
-  /** Returns the node that Patroni calls the leader. Rejects when there is none. */
-  readonly primary: () => Promise<Node>
-  /** Resolves once all nodes run, one as the primary and one as its synchronous standby. */
-  readonly healthy: () => Promise<void>
-  /** Resolves once another node than this one is the primary. */
-  readonly replaced: (primary: Node) => Promise<void>
-  /** Suspends etcd. */
-  readonly freezeEtcd: () => void
-  /** Resumes etcd. */
-  readonly thawEtcd: () => void
-  /** Whether the primary stays primary without etcd while it reaches Patroni on all other nodes. */
-  readonly setFailsafe: (failsafe: boolean) => Promise<void>
-  /** Stops all processes of the cluster and deletes its data. */
-  readonly destroy: () => Promise<void>
-}
+export type Cluster = Awaited<ReturnType<typeof start>>
 
 interface Place {
   readonly name: string
   readonly folder: string
-  readonly data: string
   readonly port: number
   readonly apiPort: number
 }
 
 const names = ["node1", "node2", "node3"]
-const programs = "/usr/lib/postgresql/15/bin"
 
 /** How much of a node's log an error prints, in characters. */
 const logLength = 8000
@@ -64,7 +41,7 @@ const logLength = 8000
 const limitMs = 120_000
 
 /** Starts a cluster. Resolves once `healthy` would. */
-export const start = async (): Promise<Cluster> => {
+export const start = async () => {
   const folder = mkdtempSync(join(tmpdir(), "authority-patroni-"))
   chmodSync(folder, 0o755)
   const running: Array<{ readonly stop: () => Promise<void> }> = []
@@ -86,6 +63,7 @@ export const start = async (): Promise<Cluster> => {
     await cluster.healthy()
     return {
       ...cluster,
+      /** The connection string of a superuser, through HAProxy, without a database name. */
       url: `postgres://postgres:superuser-password@127.0.0.1:${haproxy.port}`,
       freezeEtcd: () => etcd.signal("SIGSTOP"),
       thawEtcd: () => etcd.signal("SIGCONT"),
@@ -101,18 +79,22 @@ const clusterOf = (places: ReadonlyArray<Place>, nodes: ReadonlyArray<Node>) => 
   const leader = (members: Members) =>
     nodes.find(({ name }) => members.some((one) => one.name === name && one.role === "leader"))
   return {
+    /** Returns the node that Patroni calls the leader. Rejects when there is none. */
     primary: async () => {
       const found = leader(await membersOf(places))
       if (found === undefined) throw new Error("the cluster has no primary")
       return found
     },
+    /** Resolves once all nodes run, one as the primary and one as its synchronous standby. */
     healthy: () =>
       until(places, isHealthy).catch((cause: unknown) => {
         const logs = nodes.map(({ log, name }) => `${name}:\n${log().slice(-logLength)}`)
         throw new Error(`the cluster does not recover:\n${logs.join("\n")}`, { cause })
       }),
+    /** Resolves once another node than this one is the primary. */
     replaced: (primary: Node) =>
       until(places, (members) => (leader(members) ?? primary) !== primary),
+    /** Whether the primary stays primary without etcd while it reaches Patroni on all others. */
     setFailsafe: async (failsafe: boolean) => {
       const [place] = places
       const url = `http://127.0.0.1:${place?.apiPort}/config`
@@ -150,14 +132,19 @@ const startEtcd = async (folder: string) => {
 const placeOf = async (folder: string, name: string): Promise<Place> => {
   const own = ownFolder(folder, name)
   const [port, apiPort] = [await freePort(), await freePort()]
-  return { name, folder: own, data: join(own, "data"), port, apiPort }
+  return { name, folder: own, port, apiPort }
 }
 
 const startNode = async (place: Place, etcd: string) => {
-  const { data, folder, name } = place
-  const configuration = join(folder, "patroni.yml")
-  // JSON is YAML too.
-  writeFileSync(configuration, JSON.stringify(configurationOf(place, etcd), null, 2))
+  const { apiPort, folder, name, port } = place
+  const data = join(folder, "data")
+  const configuration = fill(folder, "patroni.yml", {
+    NAME: name,
+    ETCD: etcd,
+    API_PORT: apiPort,
+    PORT: port,
+    FOLDER: folder,
+  })
   const run = () =>
     ServerProcess.start({
       command: ["patroni", configuration],
@@ -175,15 +162,18 @@ const startNode = async (place: Place, etcd: string) => {
   }
   return {
     name,
+    /** Kills Patroni and all processes of PostgreSQL, as a crash of the machine does. */
     kill: async () => {
       patroni.signal("SIGKILL")
       Postgres.signalAll(data, "SIGSTOP")
       Postgres.signalAll(data, "SIGKILL")
       await patroni.stop()
     },
+    /** Starts Patroni after `kill`. Patroni starts PostgreSQL. */
     start: async () => {
       patroni = await run()
     },
+    /** Suspends Patroni and all processes of PostgreSQL, until `thaw`. */
     freeze: () => {
       isFrozen = true
       patroni.signal("SIGSTOP")
@@ -198,69 +188,25 @@ const startNode = async (place: Place, etcd: string) => {
   }
 }
 
-const configurationOf = ({ apiPort, data, folder, name, port }: Place, etcd: string) => ({
-  scope: "authority",
-  name,
-  // Not etcd3: before Patroni 3.0.3, a primary that comes back would take the lock of the new one.
-  etcd: { host: etcd },
-  restapi: { listen: `127.0.0.1:${apiPort}`, connect_address: `127.0.0.1:${apiPort}` },
-  bootstrap: {
-    dcs: {
-      ttl: 20,
-      loop_wait: 5,
-      retry_timeout: 5,
-      synchronous_mode: true,
-      postgresql: {
-        use_pg_rewind: true,
-        use_slots: true,
-        parameters: { max_connections: 100, wal_log_hints: "on" },
-      },
-    },
-    initdb: [{ encoding: "UTF8" }, { locale: "C" }, "data-checksums"],
-  },
-  postgresql: {
-    listen: `127.0.0.1:${port}`,
-    connect_address: `127.0.0.1:${port}`,
-    data_dir: data,
-    bin_dir: programs,
-    pgpass: join(folder, "pgpass"),
-    authentication: {
-      superuser: { username: "postgres", password: "superuser-password" },
-      replication: { username: "replicator", password: "replicator-password" },
-      rewind: { username: "rewinder", password: "rewinder-password" },
-    },
-    parameters: { unix_socket_directories: "" },
-    pg_hba: [
-      "host all all 127.0.0.1/32 scram-sha-256",
-      "host replication replicator 127.0.0.1/32 scram-sha-256",
-    ],
-  },
-})
+/** Writes a configuration into the folder, with these values in place of `$NAMES`. */
+const fill = (folder: string, name: string, values: Readonly<Record<string, string | number>>) => {
+  const text = readFileSync(join(import.meta.dirname, name), "utf8")
+  const path = join(folder, name)
+  writeFileSync(
+    path,
+    text.replace(/\$([A-Z_]+)/g, (_, key: string) => String(values[key])),
+  )
+  return path
+}
 
 /** Starts HAProxy. Resolves once it has found a primary. */
 const startHaproxy = async (folder: string, places: ReadonlyArray<Place>) => {
   const port = await freePort()
   const cwd = ownFolder(folder, "haproxy")
-  const configuration = join(cwd, "haproxy.cfg")
   const servers = places.map(
     ({ apiPort, name, port: own }) => `  server ${name} 127.0.0.1:${own} check port ${apiPort}`,
   )
-  writeFileSync(
-    configuration,
-    `defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 30m
-  timeout server 30m
-  timeout check 2s
-listen authority
-  bind 127.0.0.1:${port}
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-${servers.join("\n")}
-`,
-  )
+  const configuration = fill(cwd, "haproxy.cfg", { PORT: port, SERVERS: servers.join("\n") })
   const server = await ServerProcess.start({
     command: ["/usr/sbin/haproxy", "-db", "-f", configuration],
     readyText: "is UP",

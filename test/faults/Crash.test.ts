@@ -24,14 +24,9 @@ import { eventually } from "../../scripts/support/eventually.ts"
 describe("a service that is killed under load", () => {
   for (const database of ["sqlite", "postgres"] as const) {
     it.concurrent(`kill -9 under load loses no charge on ${database}`, async () => {
-      const { cachedWithoutKey, keyedOrNew, kills } = await crash({
-        rounds: 3,
-        database,
-        program: bundle,
-      })
+      const { acknowledged, kills } = await crash({ rounds: 3, database, program: bundle })
       assert.isAtLeast(kills, 3)
-      assert.isAbove(cachedWithoutKey, 0)
-      assert.isAbove(keyedOrNew, 0)
+      assert.isAbove(acknowledged, 0)
     })
   }
 })
