@@ -12,10 +12,10 @@ const chromium = "test/support/findChromium.ts"
  * with the projects `unit` and `http`. These three need nothing but Node.
  */
 const stores = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/accounts/{Accounts,ApiKeys,AuditLog}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
-  "test/sql/{Migrations,Transaction}.test.ts",
+  "test/database/{Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Statement,Usage}.test.ts",
   "test/faults/{Sqlite,Tampering}.test.ts",
 ]
@@ -25,11 +25,11 @@ const http = ["test/{client,http,lists,run,server}/**/*.test.ts", "test/provider
 
 /** Of `stores`, the files whose suites run on PostgreSQL too. A new one is added here. */
 const alsoPostgres = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/accounts/{Accounts,ApiKeys,AuditLog}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
-  "test/ledger/{Audit,Budgets,CrashAndReplay,IdempotencyKeys,LongReads,StoredAnswers}.test.ts",
+  "test/ledger/{Audit,Budgets,CrashAndReplay,CreditLedger,IdempotencyKeys,LongReads}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
-  "test/sql/{Migrations,Transaction}.test.ts",
+  "test/database/{Migrations,Transaction}.test.ts",
   "test/http/{Administration,Budget,Figures,Idempotency,Statement,Usage}.test.ts",
   "test/faults/Tampering.test.ts",
 ]
@@ -37,7 +37,7 @@ const alsoPostgres = [
 /** These files need PostgreSQL. */
 const onlyPostgres = [
   "test/cli/Postgres.test.ts",
-  "test/sql/{PostgresErrors,PostgresTls}.test.ts",
+  "test/database/{PostgresErrors,PostgresTls}.test.ts",
   "test/faults/Processes.test.ts",
 ]
 
@@ -66,10 +66,10 @@ const proxy = ["test/proxy/**/*.test.ts"]
 
 /** What runs on a distributed engine too. `node scripts/engines.ts` runs it through a proxy. */
 const engines = [
-  "test/{Accounts,ApiKeys,AuditLog,CreditLedger}.test.ts",
+  "test/accounts/{Accounts,ApiKeys,AuditLog}.test.ts",
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
-  "test/ledger/{AuditLog,Budgets,CrashAndReplay,IdempotencyKeys,StoredAnswers}.test.ts",
-  "test/sql/{Migrations,Transaction}.test.ts",
+  "test/ledger/{Budgets,CrashAndReplay,CreditLedger,IdempotencyKeys}.test.ts",
+  "test/database/{Migrations,Transaction}.test.ts",
   "test/faults/{Migrations,Network,Processes}.test.ts",
   "test/engines/**/*.test.ts",
 ]

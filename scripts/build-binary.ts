@@ -22,7 +22,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
 import { type Addon, bundle, dist, root } from "./bundle.ts"
-import { fileOf, PagePath } from "../src/http/BuiltPage.ts"
+import { fileOf, PagePath } from "../src/http/documents/BuiltPage.ts"
 import { flags } from "./code-cache.ts"
 import { heapFlags } from "./heap-flags.ts"
 import { writePages } from "./pages.ts"

@@ -6,7 +6,7 @@
  *     node scripts/engines.ts                   all servers
  *     node scripts/engines.ts --only 15         the servers whose names contain the text
  *     node scripts/engines.ts --conflicts 0.1   another share of statements
- *     node scripts/engines.ts test/sql          some of the tests
+ *     node scripts/engines.ts test/database          some of the tests
  *
  * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode, and 15 (from
  * Debian, or with `bin/postgres` in the folder POSTGRES_15).

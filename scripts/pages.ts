@@ -9,7 +9,7 @@ import { dirname, join } from "node:path"
 import * as Schema from "effect/Schema"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { type BuiltPage, fileOf, PagePath } from "../src/http/BuiltPage.ts"
+import { type BuiltPage, fileOf, PagePath } from "../src/http/documents/BuiltPage.ts"
 import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -30,11 +30,16 @@ export const writePages = () =>
 export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => {
   const [consolePage, operatorPage, scalar, apiScript, apiStyle, render, guide] = await Promise.all(
     [
-      consoleOf("Authority console", "main.tsx", "console.css", "docs"),
-      consoleOf("Authority administration", "operator/main.tsx", "operator.css", "../docs"),
+      consoleOf("Authority console", "main.tsx", "console/console.css", "docs"),
+      consoleOf(
+        "Authority administration",
+        "operator/main.tsx",
+        "operator/operator.css",
+        "../docs",
+      ),
       readScalar(),
-      bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
-      bundled("src/pages/apiReference.css", { minify: true }),
+      bundled("src/pages/documents/apiReference.ts", { format: "esm", minify: true }),
+      bundled("src/pages/documents/apiReference.css", { minify: true }),
       renderers(),
       Promise.all(guidePaths.map(readGuide)),
     ],
@@ -66,8 +71,8 @@ const consoleOf = async (title: string, script: string, style: string, docs: str
 
 const guidePages = async (guide: ReadonlyArray<GuidePage>, { renderGuide }: Renderers) => {
   const [script, style] = await Promise.all([
-    bundled("src/pages/guidePage.ts", { format: "esm", minify: true }),
-    bundled("src/pages/guide.css", { minify: true }),
+    bundled("src/pages/documents/guidePage.ts", { format: "esm", minify: true }),
+    bundled("src/pages/documents/guide.css", { minify: true }),
   ])
   const chapters = chaptersOf(guide)
   return guide.map(({ headings, html, path, title }) => {
@@ -169,7 +174,7 @@ interface Renderers {
 
 /** Bundles the module that renders pages at build time, which has JSX, and returns its functions. */
 const renderers = async (): Promise<Renderers> => {
-  const code = await bundled("src/pages/Guide.tsx", { format: "esm" })
+  const code = await bundled("src/pages/documents/Guide.tsx", { format: "esm" })
   return import(`data:text/javascript,${encodeURIComponent(code)}`)
 }
 

@@ -6,8 +6,8 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { nearestName } from "./text/nearestName.ts"
-import { TimeSpan } from "./time/TimeSpan.ts"
+import { nearestName } from "./nearestName.ts"
+import { TimeSpan } from "./accounts/TimeSpan.ts"
 
 /**
  * The name, default and description of a setting. `authority doctor` hides the value of a secret.

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Moz from "../../src/providers/Moz.ts"
-import { Target } from "../../src/Target.ts"
+import * as Moz from "../../src/providers/vendors/Moz.ts"
+import { Target } from "../../src/check/Target.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figure } from "./fakeFigure.ts"
 

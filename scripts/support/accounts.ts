@@ -1,6 +1,6 @@
 /** Creates accounts with unique names, for tests that share a store. */
 import * as Effect from "effect/Effect"
-import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
+import { type AccountId, AccountName, Accounts } from "../../src/accounts/Account.ts"
 import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 

@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { v7 as uuid } from "uuid"
-import type { AccountId } from "../../src/Account.ts"
+import type { AccountId } from "../../src/accounts/Account.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { CreditLedger, type Period } from "../../src/ledger/CreditLedger.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
 import type { IdempotencyKey } from "../../src/ledger/IdempotencyKey.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import { RequestId } from "../../src/RequestId.ts"
+import { RequestId } from "../../src/check/RequestId.ts"
 
 export const credits = (n: number) => Credits.make(n)
 

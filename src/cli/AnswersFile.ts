@@ -7,7 +7,7 @@ import type * as Scope from "effect/Scope"
 import type { Answers } from "../lists/Answers.ts"
 import { memoryAnswers } from "../lists/memoryAnswers.ts"
 import * as SqlAnswers from "../lists/SqlAnswers.ts"
-import { fileProblem } from "../text/fileProblem.ts"
+import { fileProblem } from "../database/fileProblem.ts"
 
 /** The default place, as the help shows it. */
 export const shownPlace =

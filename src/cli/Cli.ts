@@ -2,7 +2,7 @@
 import { userInfo } from "node:os"
 import { Command, CommanderError } from "commander"
 import * as Effect from "effect/Effect"
-import { Actor } from "../AuditLog.ts"
+import { Actor } from "../accounts/AuditLog.ts"
 import { WrongUsage } from "./ExitStatus.ts"
 import { write } from "./Output.ts"
 import type { Verb } from "./Verb.ts"
@@ -15,30 +15,39 @@ const verbs: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
   migrate: [
     "Update the schema of the database for this version of the program",
-    () => import("./migrate.ts"),
+    () => import("./commands/migrate.ts"),
   ],
-  account: ["Create, list, suspend and resume accounts", () => import("./account.ts")],
-  key: ["Create, list, update, rotate and revoke API keys", () => import("./key.ts")],
-  credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],
-  audit: ["List what operators did and tried, newest first", () => import("./audit.ts")],
-  usage: ["Show what an account has used, by day or by API key", () => import("./usage.ts")],
+  account: ["Create, list, suspend and resume accounts", () => import("./commands/account.ts")],
+  key: ["Create, list, update, rotate and revoke API keys", () => import("./commands/key.ts")],
+  credits: [
+    "Grant credits, show balances, and verify the ledger",
+    () => import("./commands/credits.ts"),
+  ],
+  audit: ["List what operators did and tried, newest first", () => import("./commands/audit.ts")],
+  usage: [
+    "Show what an account has used, by day or by API key",
+    () => import("./commands/usage.ts"),
+  ],
   check: ["Check a list of URLs, of any length, through the HTTP API", () => import("./check.ts")],
-  history: ["Show the figures of a URL over time", () => import("./history.ts")],
-  dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],
+  history: ["Show the figures of a URL over time", () => import("./commands/history.ts")],
+  dataset: ["Import data for the provider dataset", () => import("./commands/dataset.ts")],
   provider: [
     "Ask the providers whether they can serve, and report what was bought and sold",
-    () => import("./provider.ts"),
+    () => import("./commands/provider.ts"),
   ],
-  doctor: ["Check the settings, database, ledger and provider", () => import("./doctor.ts")],
+  doctor: [
+    "Check the settings, database, ledger and provider",
+    () => import("./commands/doctor.ts"),
+  ],
   backup: [
     "Copy a SQLite database, even while the service uses it, and verify the copy",
-    async () => ({ verb: (await import("./backup.ts")).backup }),
+    async () => ({ verb: (await import("./commands/backup.ts")).backup }),
   ],
   restore: [
     "Replace the SQLite database with a backup, and keep the replaced database",
-    async () => ({ verb: (await import("./backup.ts")).restore }),
+    async () => ({ verb: (await import("./commands/backup.ts")).restore }),
   ],
-  openapi: ["Print the OpenAPI document of the HTTP API", () => import("./openapi.ts")],
+  openapi: ["Print the OpenAPI document of the HTTP API", () => import("./commands/openapi.ts")],
 }
 
 /**

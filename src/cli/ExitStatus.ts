@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import { printable } from "../text/printable.ts"
+import { printable } from "../check/printable.ts"
 
 /** The arguments are invalid. The parser has already printed the error. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}

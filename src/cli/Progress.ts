@@ -3,8 +3,8 @@
  * elsewhere.
  */
 import * as Effect from "effect/Effect"
-import { printable } from "../text/printable.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
+import { printable } from "../check/printable.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
 
 export interface Progress {
   /**

@@ -6,10 +6,10 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { Accounts } from "../Account.ts"
+import { Accounts } from "../accounts/Account.ts"
 import { Listener } from "../http/NodeServer.ts"
 import * as Settings from "../Settings.ts"
-import { demoCredits, demoKey, demoName, demoRisk, isSandbox } from "./demo.ts"
+import { demoCredits, demoKey, demoName, demoRisk, isSandbox } from "./commands/demo.ts"
 import { line } from "./Output.ts"
 
 /**

@@ -1,6 +1,6 @@
 /** Maps failed requests to the errors of `ClientError`. */
 import { undecidedCharge } from "../contract/Wire.ts"
-import { retryAfterMs } from "../time/retryAfter.ts"
+import { retryAfterMs } from "../contract/retryAfter.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 

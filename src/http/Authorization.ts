@@ -7,7 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
+import { type AccountKey, ApiKeys, type InvalidApiKey } from "../accounts/ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
 import {
   Forbidden,
@@ -19,7 +19,7 @@ import {
 } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
 import { batchPath, historyPath, statementPath, usagePath } from "../contract/Wire.ts"
-import type { Scope } from "../Scope.ts"
+import type { Scope } from "../accounts/Scope.ts"
 import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
 import { headersOf, refuse } from "./errorAnswer.ts"

@@ -1,7 +1,7 @@
 /** Makes the body of the answer to a batch. */
 import type { BatchResponse } from "../contract/Api.ts"
-import { metricsOf } from "../Metrics.ts"
-import type { Report } from "../Report.ts"
+import { metricsOf } from "../check/Metrics.ts"
+import type { Report } from "../check/Report.ts"
 
 type Data = (typeof BatchResponse.Encoded)["data"]
 

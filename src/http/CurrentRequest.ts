@@ -1,9 +1,9 @@
 /** The request in progress. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { AccountKey } from "../ApiKeys.ts"
-import type { Report } from "../Report.ts"
-import type { RequestId } from "../RequestId.ts"
+import type { AccountKey } from "../accounts/ApiKeys.ts"
+import type { Report } from "../check/Report.ts"
+import type { RequestId } from "../check/RequestId.ts"
 
 /** A new one is provided to each request. `key` and `report` are for the log. */
 export class CurrentRequest extends Context.Tag("authority/http/CurrentRequest")<

@@ -3,7 +3,7 @@ import { makeRoute } from "@effect/platform/HttpRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { errorBody } from "../contract/Envelope.ts"
-import { Health } from "../Health.ts"
+import { Health } from "../database/Health.ts"
 import { type Circuit, MetricsProvider, reasonOf } from "../providers/MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
 

@@ -8,12 +8,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import type { AccountId } from "../Account.ts"
-import type { ApiKeyId } from "../ApiKey.ts"
+import type { AccountId } from "../accounts/Account.ts"
+import type { ApiKeyId } from "../accounts/ApiKey.ts"
 import { retryAfterSeconds } from "../contract/Envelope.ts"
 import { maxRequestsOfKey } from "../contract/Limits.ts"
-import { counted } from "../text/counted.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
+import { counted } from "../contract/counted.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
 
 export interface Limit {
   readonly requests: number

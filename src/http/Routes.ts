@@ -9,12 +9,12 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import { Api } from "../contract/Api.ts"
-import * as Prometheus from "../telemetry/Prometheus.ts"
+import * as Prometheus from "./telemetry/Prometheus.ts"
 import * as Authorization from "./Authorization.ts"
 import * as Decoding from "./Decoding.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
-import * as PageRoutes from "./PageRoutes.ts"
+import * as PageRoutes from "./documents/PageRoutes.ts"
 
 export interface Route {
   readonly route: HttpRouter.Route<unknown>

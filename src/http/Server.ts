@@ -15,7 +15,7 @@ import * as Scope from "effect/Scope"
 import * as EachRequest from "./EachRequest.ts"
 import * as FastPath from "./FastPath.ts"
 import * as NodeServer from "./NodeServer.ts"
-import * as PageRoutes from "./PageRoutes.ts"
+import * as PageRoutes from "./documents/PageRoutes.ts"
 import * as RateLimit from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 

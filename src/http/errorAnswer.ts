@@ -2,7 +2,7 @@
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import type { Batch } from "../Batch.ts"
+import type { Batch } from "../check/Batch.ts"
 import * as Envelope from "../contract/Envelope.ts"
 import type { Refusal } from "../ledger/Books.ts"
 import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"

@@ -5,11 +5,11 @@
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import type { AccountId } from "../Account.ts"
-import type { RequestId } from "../RequestId.ts"
+import type { AccountId } from "../accounts/Account.ts"
+import type { RequestId } from "../check/RequestId.ts"
 import * as Balance from "./Balance.ts"
-import type { BudgetExceeded } from "./Budget.ts"
-import { Budgets } from "./Budgets.ts"
+import type { BudgetExceeded } from "./budgets/Budget.ts"
+import { Budgets } from "./budgets/Budgets.ts"
 import {
   type Charge,
   type CorrectionTooLarge,
@@ -21,7 +21,7 @@ import {
 } from "./Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
-import * as Usage from "./Usage.ts"
+import * as Usage from "./usage/Usage.ts"
 
 /** A hold that is not yet settled or released. */
 export interface OpenHold extends Hold {

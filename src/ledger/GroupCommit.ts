@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Queue from "effect/Queue"
 import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
-import type { StoreFailure } from "../StoreFailure.ts"
+import type { StoreFailure } from "../database/StoreFailure.ts"
 
 /** The most changes of one commit. */
 const maxChanges = 512

@@ -2,10 +2,10 @@
  * The types of a hold and a charge on an account's credits, and the errors of holding and charging.
  */
 import * as Data from "effect/Data"
-import type { AccountId } from "../Account.ts"
-import type { ApiKeyId } from "../ApiKey.ts"
-import type { FailureCounts } from "../Metrics.ts"
-import type { RequestId } from "../RequestId.ts"
+import type { AccountId } from "../accounts/Account.ts"
+import type { ApiKeyId } from "../accounts/ApiKey.ts"
+import type { FailureCounts } from "../check/Metrics.ts"
+import type { RequestId } from "../check/RequestId.ts"
 import type { Credits } from "./Credits.ts"
 import type { IdempotencyKey } from "./IdempotencyKey.ts"
 

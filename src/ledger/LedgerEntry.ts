@@ -4,9 +4,9 @@
  */
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
-import { AccountId } from "../Account.ts"
-import { ApiKeyId } from "../ApiKey.ts"
-import { RequestId } from "../RequestId.ts"
+import { AccountId } from "../accounts/Account.ts"
+import { ApiKeyId } from "../accounts/ApiKey.ts"
+import { RequestId } from "../check/RequestId.ts"
 import { Credits } from "./Credits.ts"
 
 /** An entry as the statement shows it. */

@@ -1,7 +1,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { Deadline, waitUntil } from "../Deadline.ts"
+import { Deadline, waitUntil } from "../check/Deadline.ts"
 
 /**
  * The store did not answer in time. If `mayCharge` is true, a commit is still in progress or its

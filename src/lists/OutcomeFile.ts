@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
-import { fileProblem } from "../text/fileProblem.ts"
+import { fileProblem } from "../database/fileProblem.ts"
 
 /** The output cannot be written. `message` says why. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{

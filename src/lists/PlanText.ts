@@ -1,7 +1,7 @@
 /** Says in words what a check would do and cost: one sentence and one table. */
 import type { Part, Plan } from "./Plan.ts"
-import { counted } from "../text/counted.ts"
-import { printable } from "../text/printable.ts"
+import { counted } from "../contract/counted.ts"
+import { printable } from "../check/printable.ts"
 
 /** Describes the plan in a sentence. `now` is in epoch milliseconds. */
 export const sentence = (plan: Plan, now: number): string => {

@@ -1,6 +1,6 @@
 /** What became of a list: numbers for programs, and a sentence. */
 import type { Failure } from "../contract/Wire.ts"
-import { counted } from "../text/counted.ts"
+import { counted } from "../contract/counted.ts"
 import type { Run } from "./Run.ts"
 import type { Item } from "./UrlList.ts"
 

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as UrlList from "./UrlList.ts"
-import { fileProblem } from "../text/fileProblem.ts"
+import { fileProblem } from "../database/fileProblem.ts"
 
 /** The list cannot be read. `message` names the list and says why. */
 export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{

@@ -3,8 +3,8 @@
  * blank lines, lines that begin with `#`, and remarks behind ` #`.
  */
 import Papa from "papaparse"
-import { counted } from "../text/counted.ts"
-import { trimmed } from "../text/trimmed.ts"
+import { counted } from "../contract/counted.ts"
+import { trimmed } from "../check/trimmed.ts"
 
 /** The list cannot be read. `message` says why, but does not name the list. */
 export class UnreadableList extends Error {}

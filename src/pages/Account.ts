@@ -11,7 +11,7 @@ import {
   TimedOut,
   Unauthorized,
 } from "../client/PromiseClient.ts"
-import * as DeviceStore from "./DeviceStore.ts"
+import * as DeviceStore from "./answers/DeviceStore.ts"
 
 /** The part of the page's path before `/console`. A proxy can serve the service below any path. */
 export const base = location.pathname.replace(/\/+console\/*$/i, "")

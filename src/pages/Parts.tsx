@@ -1,7 +1,7 @@
 /** Small parts of the pages of customers and operators. */
 import type { Signal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { focus } from "./Ask.tsx"
+import { focus } from "./console/Ask.tsx"
 import { number } from "./Texts.ts"
 
 interface FieldProps {

@@ -3,9 +3,9 @@ import { isClientError, type Outcome } from "../client/PromiseClient.ts"
 import type { Plan } from "../lists/Plan.ts"
 import { twice } from "../lists/PlanText.ts"
 import type { Delay, Run, Status } from "../lists/Run.ts"
-import { counted } from "../text/counted.ts"
-import type * as Console from "./ConsoleState.ts"
-import type { Reason } from "./Row.ts"
+import { counted } from "../contract/counted.ts"
+import type * as Console from "./console/ConsoleState.ts"
+import type { Reason } from "./console/Row.ts"
 
 const numbers = new Intl.NumberFormat("en")
 const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })

@@ -1,5 +1,5 @@
 /** The colours that the user chose, for all pages. */
-import * as DeviceStore from "./DeviceStore.ts"
+import * as DeviceStore from "./answers/DeviceStore.ts"
 
 export const names = ["auto", "light", "dark"] as const
 export type Name = (typeof names)[number]

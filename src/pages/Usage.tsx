@@ -10,7 +10,7 @@ import {
 import type { Budget } from "../contract/Wire.ts"
 import { account, client, credits, key, refreshCredits } from "./Account.ts"
 import { UsageChart } from "./DayChart.tsx"
-import { Entry } from "./KeyPanel.tsx"
+import { Entry } from "./console/KeyPanel.tsx"
 import { Facts, Used, Waiting } from "./Parts.tsx"
 import { type Column, num, Table, text, when, words } from "./Table.tsx"
 import { number } from "./Texts.ts"

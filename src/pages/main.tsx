@@ -1,9 +1,9 @@
 /** Renders the console into its page. */
 import { signal } from "@preact/signals"
 import { render } from "preact"
-import { Console } from "./Console.tsx"
+import { Console } from "./console/Console.tsx"
 import { Header } from "./Header.tsx"
-import { Help, KeyMenu } from "./KeyPanel.tsx"
+import { Help, KeyMenu } from "./console/KeyPanel.tsx"
 import { keepFocus } from "./keepFocus.ts"
 import * as Theme from "./Theme.ts"
 import { Usage } from "./Usage.tsx"

@@ -24,7 +24,7 @@ import {
   tooManyRefused,
   tooManyUnknown,
   unanswered,
-} from "../Metrics.ts"
+} from "../check/Metrics.ts"
 import {
   failureOf,
   logBug,
@@ -33,11 +33,11 @@ import {
   nothingKnown,
   type ProviderError,
 } from "./MetricsProvider.ts"
-import { Lru } from "../cache/Lru.ts"
-import * as Meters from "../telemetry/ProviderMeters.ts"
-import type { Target } from "../Target.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { Recent } from "../time/Recent.ts"
+import { Lru } from "../check/Lru.ts"
+import * as Meters from "./ProviderMeters.ts"
+import type { Target } from "../check/Target.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
+import { Recent } from "../check/Recent.ts"
 import { Line, type Ticket, type Tickets, type Waiting } from "./Line.ts"
 import type { Resilient } from "./Resilient.ts"
 import type { Vendor } from "./Vendor.ts"

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
-import { type Metrics, Outcome, providerFailed } from "../Metrics.ts"
+import { type Metrics, Outcome, providerFailed } from "../check/Metrics.ts"
 import { type MetricsProvider, ProviderError } from "./MetricsProvider.ts"
-import { Target } from "../Target.ts"
+import { Target } from "../check/Target.ts"
 import { undecorated } from "./Composed.ts"
 import { type Vendor, vendor } from "./Vendor.ts"
 

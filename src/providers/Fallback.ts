@@ -6,9 +6,9 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import { missing, type Outcome } from "../Metrics.ts"
+import { missing, type Outcome } from "../check/Metrics.ts"
 import { failuresOf, type LookupContext, type MetricsProvider } from "./MetricsProvider.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
 
 type Provider = MetricsProvider["Type"]
 

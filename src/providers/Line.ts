@@ -1,8 +1,8 @@
 /** The targets that wait for a call to a vendor. Accounts take turns. */
 import type * as Arr from "effect/Array"
 import type * as Deferred from "effect/Deferred"
-import type { Outcome } from "../Metrics.ts"
-import type { Target } from "../Target.ts"
+import type { Outcome } from "../check/Metrics.ts"
+import type { Target } from "../check/Target.ts"
 
 /** A lookup that waits for `open` outcomes. */
 export interface Waiting {

@@ -9,9 +9,9 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import { type Outcome, type ProviderCause, providerFailed } from "../Metrics.ts"
-import type { Target } from "../Target.ts"
-import { isoTime } from "../time/isoTime.ts"
+import { type Outcome, type ProviderCause, providerFailed } from "../check/Metrics.ts"
+import type { Target } from "../check/Target.ts"
+import { isoTime } from "../accounts/isoTime.ts"
 
 /**
  * A call to a provider failed as a whole. The reasons are:

@@ -11,9 +11,9 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { type Calls, type Circuit, ProviderError } from "./MetricsProvider.ts"
-import * as Meters from "../telemetry/ProviderMeters.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { Recent } from "../time/Recent.ts"
+import * as Meters from "./ProviderMeters.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
+import { Recent } from "../check/Recent.ts"
 import type { Vendor } from "./Vendor.ts"
 
 export interface Options {

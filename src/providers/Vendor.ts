@@ -6,9 +6,9 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { Outcome } from "../Metrics.ts"
+import type { Outcome } from "../check/Metrics.ts"
 import type { ProviderError, ProviderStatus } from "./MetricsProvider.ts"
-import type { Target } from "../Target.ts"
+import type { Target } from "../check/Target.ts"
 
 /** The answer of a vendor to one call. */
 export interface Answer {

@@ -21,8 +21,8 @@ export {
   type Metrics,
   Outcome,
   providerFailed,
-} from "../Metrics.ts"
-export { InvalidUrl, Target } from "../Target.ts"
+} from "../check/Metrics.ts"
+export { InvalidUrl, Target } from "../check/Target.ts"
 export { chain, decorated, type Options as DecoratorOptions, undecorated } from "./Composed.ts"
 export * as Fake from "./Fake.ts"
 export { Vendor, vendor } from "./Vendor.ts"

@@ -5,17 +5,17 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Administration from "../admin/Administration.ts"
-import * as AuthorityCheck from "../AuthorityCheck.ts"
-import * as CachedApiKeys from "../cache/CachedApiKeys.ts"
-import * as FigureHistory from "../providers/FigureHistory.ts"
+import type * as Administration from "../http/admin/Administration.ts"
+import * as AuthorityCheck from "../check/AuthorityCheck.ts"
+import * as CachedApiKeys from "../accounts/CachedApiKeys.ts"
+import * as FigureHistory from "../providers/figures/FigureHistory.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../providers/MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
-import { ReconnectLimit } from "../sql/retry.ts"
-import * as Traced from "../telemetry/Traced.ts"
-import * as UsageReport from "../UsageReport.ts"
+import { ReconnectLimit } from "../database/retry.ts"
+import * as Traced from "../http/telemetry/Traced.ts"
+import * as UsageReport from "../ledger/usage/UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
 import { costOptions } from "./costOptions.ts"
 import type { Stores } from "./Stores.ts"
@@ -80,7 +80,7 @@ export const server = (
     administration && {
       own: administration.own,
       routes: Effect.flatMap(
-        Effect.promise(() => import("../admin/Administration.ts")),
+        Effect.promise(() => import("../http/admin/Administration.ts")),
         ({ make }) => make(administration),
       ),
     },

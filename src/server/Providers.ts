@@ -3,25 +3,25 @@ import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { MetricsCache } from "../providers/MetricsCache.ts"
+import type { MetricsCache } from "../providers/figures/MetricsCache.ts"
 import type { MetricsProvider } from "../providers/MetricsProvider.ts"
 import type { Adapter, ProviderNotConfigured } from "../providers/Adapter.ts"
-import type { Costs } from "../providers/Costs.ts"
+import type { Costs } from "../providers/costs/Costs.ts"
 import { Vendor } from "../providers/Vendor.ts"
 import * as Settings from "../Settings.ts"
 import * as Stores from "./Stores.ts"
-import type { NoDatabase } from "../sql/Presence.ts"
-import type { StoreFailure } from "../StoreFailure.ts"
+import type { NoDatabase } from "../database/Presence.ts"
+import type { StoreFailure } from "../database/StoreFailure.ts"
 
 export type VendorName = Exclude<Settings.ProviderName, "sandbox" | "dataset">
 
 /** The files of the vendors. A vendor that the settings know must be here. */
 const vendors: Readonly<Record<VendorName, () => Promise<{ readonly adapter: Adapter }>>> = {
-  moz: () => import("../providers/Moz.ts"),
-  "moz-links-v2": () => import("../providers/MozLinksV2.ts"),
-  "open-page-rank": () => import("../providers/OpenPageRank.ts"),
-  dataforseo: () => import("../providers/DataForSeo.ts"),
-  http: () => import("../providers/Http.ts"),
+  moz: () => import("../providers/vendors/Moz.ts"),
+  "moz-links-v2": () => import("../providers/vendors/MozLinksV2.ts"),
+  "open-page-rank": () => import("../providers/vendors/OpenPageRank.ts"),
+  dataforseo: () => import("../providers/vendors/DataForSeo.ts"),
+  http: () => import("../providers/vendors/Http.ts"),
 }
 
 /** Loads the file of a vendor. */
@@ -50,7 +50,7 @@ export const layer = Effect.gen(function* () {
 const named = (name: Settings.ProviderName): ProviderLayer => {
   switch (name) {
     case "sandbox":
-      return Stores.imported(() => import("../providers/Sandbox.ts"))
+      return Stores.imported(() => import("../providers/vendors/Sandbox.ts"))
     // The dataset is local. Without a cache, an imported list takes effect at once.
     case "dataset":
       return Effect.map(composed, ({ undecorated }) =>
@@ -73,7 +73,7 @@ export const undecorated = (
 /** Like `undecorated`, and counts the calls if the database can be used. */
 export const recorded = (name: VendorName | "dataset") =>
   Effect.gen(function* () {
-    const Counted = yield* Effect.promise(() => import("../providers/Counted.ts"))
+    const Counted = yield* Effect.promise(() => import("../providers/costs/Counted.ts"))
     const { costOptions } = yield* Effect.promise(() => import("./costOptions.ts"))
     const inner = yield* Vendor
     const counted = Counted.make(inner, costOptions(yield* Settings.Settings, name))
@@ -83,7 +83,7 @@ export const recorded = (name: VendorName | "dataset") =>
 
 const composed = Effect.promise(() => import("../providers/Composed.ts"))
 
-const dataset = Stores.imported(() => import("../providers/Dataset.ts"))
+const dataset = Stores.imported(() => import("../providers/dataset/Dataset.ts"))
 
 const vendor = (name: VendorName) =>
   Effect.gen(function* () {

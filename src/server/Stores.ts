@@ -8,17 +8,17 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { Accounts } from "../Account.ts"
-import type { ApiKeys } from "../ApiKeys.ts"
-import type { AuditLog } from "../AuditLog.ts"
+import type { Accounts } from "../accounts/Account.ts"
+import type { ApiKeys } from "../accounts/ApiKeys.ts"
+import type { AuditLog } from "../accounts/AuditLog.ts"
 import type { CreditLedger } from "../ledger/CreditLedger.ts"
-import type { Health } from "../Health.ts"
-import type { MetricsCache } from "../providers/MetricsCache.ts"
-import type { Costs } from "../providers/Costs.ts"
+import type { Health } from "../database/Health.ts"
+import type { MetricsCache } from "../providers/figures/MetricsCache.ts"
+import type { Costs } from "../providers/costs/Costs.ts"
 import * as Settings from "../Settings.ts"
-import type { Options as PostgresOptions } from "../sql/Postgres.ts"
-import type { Content } from "../sql/Presence.ts"
-import { StoreFailure } from "../StoreFailure.ts"
+import type { Options as PostgresOptions } from "../database/Postgres.ts"
+import type { Content } from "../database/Presence.ts"
+import { StoreFailure } from "../database/StoreFailure.ts"
 
 /** All stores of the service. */
 export type Stores = Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache
@@ -43,13 +43,15 @@ const creditLedger = Effect.map(
   ([settings, { layer }]) => layer({ lease: lease(settings) }),
 ).pipe(Layer.unwrapEffect)
 
-const accounts = imported(() => import("../sql/Accounts.ts"))
-const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
-const auditLog = imported(() => import("../sql/AuditLog.ts"))
-const costs = imported(() => import("../providers/SqlCosts.ts"))
-const health = imported(() => import("../sql/Health.ts"))
-const watchedHealth = imported(async () => ({ layer: (await import("../sql/Health.ts")).watching }))
-const metricsCache = imported(() => import("../providers/SqlMetricsCache.ts"))
+const accounts = imported(() => import("../accounts/SqlAccounts.ts"))
+const apiKeys = imported(() => import("../accounts/SqlApiKeys.ts"))
+const auditLog = imported(() => import("../accounts/SqlAuditLog.ts"))
+const costs = imported(() => import("../providers/costs/SqlCosts.ts"))
+const health = imported(() => import("../database/SqlHealth.ts"))
+const watchedHealth = imported(async () => ({
+  layer: (await import("../database/SqlHealth.ts")).watching,
+}))
+const metricsCache = imported(() => import("../providers/figures/SqlMetricsCache.ts"))
 
 /**
  * The rankings in an open database. `authority dataset import` writes the rankings, and the
@@ -57,7 +59,7 @@ const metricsCache = imported(() => import("../providers/SqlMetricsCache.ts"))
  *
  * @internal
  */
-export const rankings = imported(() => import("../providers/SqlRankings.ts"))
+export const rankings = imported(() => import("../providers/dataset/SqlRankings.ts"))
 
 const isSqlite = ({ databaseUrl }: Settings.Settings["Type"]) =>
   Redacted.value(databaseUrl).startsWith("sqlite:")
@@ -73,17 +75,20 @@ const connected = (
   Effect.flatMap(Settings.Settings, (settings) =>
     Effect.promise(async () => {
       const url = Redacted.value(settings.databaseUrl)
-      const { examine, placeOf } = await import("../sql/Presence.ts")
+      const { examine, placeOf } = await import("../database/Presence.ts")
       return isSqlite(settings)
-        ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { content })
+        ? (await import("../database/Sqlite.ts")).layer(url.slice("sqlite:".length), { content })
         : Layer.tap(
-            (await import("../sql/Postgres.ts")).layer(settings.databaseUrl, optionsOf(settings)),
+            (await import("../database/Postgres.ts")).layer(
+              settings.databaseUrl,
+              optionsOf(settings),
+            ),
             (context) => Effect.provide(examine(placeOf(url), content), context),
           )
     }),
   ).pipe(Layer.unwrapEffect)
 
-const migrations = Effect.promise(() => import("../sql/Migrations.ts"))
+const migrations = Effect.promise(() => import("../database/migrations/Migrations.ts"))
 
 /**
  * Migrates the database that the settings name, which must exist. Returns the former schema
@@ -103,7 +108,7 @@ const existing = Layer.provideMerge(
 const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   Effect.gen(function* () {
     const { isRunning, required, run } = yield* migrations
-    const { isPresent, placeOf } = yield* Effect.promise(() => import("../sql/Presence.ts"))
+    const { isPresent, placeOf } = yield* Effect.promise(() => import("../database/Presence.ts"))
     const place = placeOf(Redacted.value(databaseUrl))
     if (place === ":memory:") {
       return yield* new StoreFailure({
@@ -120,7 +125,7 @@ const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
 /** Logs a warning when PostgreSQL is older than the oldest supported version. */
 const warnOfVersion = Effect.gen(function* () {
   if (isSqlite(yield* Settings.Settings)) return
-  const { examine, isTooOld } = yield* Effect.promise(() => import("../sql/Postgres.ts"))
+  const { examine, isTooOld } = yield* Effect.promise(() => import("../database/Postgres.ts"))
   const { version } = yield* examine
   const problem = `PostgreSQL ${version} is older than 14, the oldest supported version`
   if (isTooOld(version)) yield* Effect.logWarning(`Update the database server. ${problem}.`)

@@ -1,4 +1,4 @@
-import type * as Counted from "../providers/Counted.ts"
+import type * as Counted from "../providers/costs/Counted.ts"
 import * as Settings from "../Settings.ts"
 
 /** The vendors that cost something, and how the names of their settings begin. */

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { CreditLedger } from "../ledger/CreditLedger.ts"
-import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
+import { commitGraceMs, Deadline, waitUntil } from "../check/Deadline.ts"
 import { StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 type Ledger = CreditLedger["Type"]

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
-import { type AccountExists, AccountName, Accounts } from "../Account.ts"
-import { ApiKeys } from "../ApiKeys.ts"
+import { type AccountExists, AccountName, Accounts } from "../accounts/Account.ts"
+import { ApiKeys } from "../accounts/ApiKeys.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
 

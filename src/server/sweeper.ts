@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
-import { logOnce } from "../telemetry/logOnce.ts"
+import { logOnce } from "../providers/logOnce.ts"
 
 export const layer = Layer.scopedDiscard(
   Effect.flatMap(CreditLedger, ({ expire }) =>

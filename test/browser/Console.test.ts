@@ -7,7 +7,7 @@ import type { Page } from "playwright-core"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as memory from "../support/memory.ts"
-import { type Figures, MetricsCache } from "../../src/providers/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
 import { examineContrast, isMissing, keyboardOf, visit } from "../support/Browser.ts"
 import {
   timeout,

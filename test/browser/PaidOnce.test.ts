@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
-import { AccountName } from "../../src/Account.ts"
+import { AccountName } from "../../src/accounts/Account.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { isMissing, visit } from "../support/Browser.ts"
 import {

@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics, Forbidden } from "../../src/client/PromiseClient.ts"
-import { MetricsCache } from "../../src/providers/MetricsCache.ts"
+import { MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
 import * as memory from "../support/memory.ts"
 import { start } from "../support/TestServer.ts"
 

@@ -10,7 +10,7 @@ import { eventually } from "../../scripts/support/eventually.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { figures, problemsOf, statement } from "../../scripts/support/ledger.ts"
 import * as Traffic from "../../scripts/traffic.ts"
-import { ApiKeys } from "../../src/ApiKeys.ts"
+import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import { documentOf, exited, folder, run, serve } from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 

@@ -19,7 +19,7 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
-import * as Postgres from "../../src/sql/Postgres.ts"
+import * as Postgres from "../../src/database/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
 describe("a database with default settings of its own", () => {

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Sqlite from "../../src/sql/Sqlite.ts"
+import * as Sqlite from "../../src/database/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   charge,

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import { failed, FailureReason, Metrics, Outcome } from "../../src/Metrics.ts"
+import { failed, FailureReason, Metrics, Outcome } from "../../src/check/Metrics.ts"
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   Arbitrary.make(Metrics).map((metrics) => Outcome.Checked({ metrics })),

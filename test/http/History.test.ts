@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import type { Observation } from "../../src/client/PromiseClient.ts"
 import { adminPaths, historyPath } from "../../src/contract/Wire.ts"
 import * as memory from "../support/memory.ts"
-import { type Figures, MetricsCache } from "../../src/providers/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
 import { start } from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
 import type { Answer } from "../../scripts/support/RawHttp.ts"
-import { PagePath } from "../../src/http/BuiltPage.ts"
+import { PagePath } from "../../src/http/documents/BuiltPage.ts"
 import { shared, start } from "../support/TestServer.ts"
 
 const paths = PagePath.literals

@@ -5,7 +5,7 @@ import * as TestClock from "effect/TestClock"
 import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { creditsOf } from "../../src/ledger/Credits.ts"
 import * as memory from "../support/memory.ts"
-import * as Prometheus from "../../src/telemetry/Prometheus.ts"
+import * as Prometheus from "../../src/http/telemetry/Prometheus.ts"
 import * as Fake from "../../src/providers/Fake.ts"
 
 it.scoped("the sums of /metrics are read once in ten seconds", () =>

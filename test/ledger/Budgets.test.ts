@@ -7,11 +7,16 @@ import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import type { AccountId } from "../../src/Account.ts"
-import type { ApiKeyId } from "../../src/ApiKey.ts"
-import { type Change, ApiKeys } from "../../src/ApiKeys.ts"
+import type { AccountId } from "../../src/accounts/Account.ts"
+import type { ApiKeyId } from "../../src/accounts/ApiKey.ts"
+import { type Change, ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
-import { type Budget, BudgetExceeded, type Period, startOf } from "../../src/ledger/Budget.ts"
+import {
+  type Budget,
+  BudgetExceeded,
+  type Period,
+  startOf,
+} from "../../src/ledger/budgets/Budget.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {

@@ -13,10 +13,10 @@ import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import type { AccountId } from "../../src/Account.ts"
+import type { AccountId } from "../../src/accounts/Account.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
 import { retentionMs } from "../../src/ledger/IdempotencyKey.ts"
-import type { RequestId } from "../../src/RequestId.ts"
+import type { RequestId } from "../../src/check/RequestId.ts"
 import { newAccount } from "../../scripts/support/accounts.ts"
 import {
   chargeAtOnce,

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import { StoreFailure } from "../../src/StoreFailure.ts"
+import { StoreFailure } from "../../src/database/StoreFailure.ts"
 import * as GroupCommit from "../../src/ledger/GroupCommit.ts"
 import { settable } from "../support/SettableClock.ts"
 

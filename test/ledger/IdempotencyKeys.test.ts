@@ -9,8 +9,8 @@ import * as fc from "effect/FastCheck"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as TestClock from "effect/TestClock"
-import type { AccountId } from "../../src/Account.ts"
-import { AuditLog, CurrentAct } from "../../src/AuditLog.ts"
+import type { AccountId } from "../../src/accounts/Account.ts"
+import { AuditLog, CurrentAct } from "../../src/accounts/AuditLog.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
 import type { Hold } from "../../src/ledger/Hold.ts"
@@ -28,7 +28,7 @@ import {
   release,
   settle,
 } from "../../scripts/support/ledger.ts"
-import { letOthersRun } from "../../src/time/letOthersRun.ts"
+import { letOthersRun } from "../../src/ledger/letOthersRun.ts"
 import { settable } from "../support/SettableClock.ts"
 import { elapse, lease, stores } from "../support/Stores.ts"
 

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import * as OutcomeFormat from "../../src/lists/OutcomeFormat.ts"
 import { headerOf } from "../../src/lists/outcomeTable.ts"
-import { usualColumns } from "../../src/pages/TableView.ts"
-import * as PagesList from "../../src/pages/UrlList.ts"
+import { usualColumns } from "../../src/pages/console/TableView.ts"
+import * as PagesList from "../../src/pages/answers/UrlList.ts"
 
 it("columns with one name get distinct names, which differ from other columns' names", () => {
   const columns = ["a", "url", "a 3", "a", "a", "reason", "reason", "reason"]

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Address from "../../src/pages/Address.ts"
+import * as Address from "../../src/pages/console/Address.ts"
 
 describe("an address in the console", () => {
   it("the parts of an address, joined, are the address", () => {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Failure, Success } from "../../src/client/PromiseClient.ts"
-import { csv, json, type Results, tsv } from "../../src/pages/Export.ts"
-import * as Row from "../../src/pages/Row.ts"
+import { csv, json, type Results, tsv } from "../../src/pages/console/Export.ts"
+import * as Row from "../../src/pages/console/Row.ts"
 
 const provenance = {
   provider: "moz",

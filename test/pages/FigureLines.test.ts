@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Observation, Outcome } from "../../src/client/PromiseClient.ts"
-import * as FigureLines from "../../src/pages/FigureLines.ts"
+import * as FigureLines from "../../src/pages/console/FigureLines.ts"
 
 const seen = (day: number, provider: string, index: string | null, last = day): Observation => ({
   fetchedAt: new Date(day).toISOString(),

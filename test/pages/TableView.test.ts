@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Row from "../../src/pages/Row.ts"
-import * as TableView from "../../src/pages/TableView.ts"
+import * as Row from "../../src/pages/console/Row.ts"
+import * as TableView from "../../src/pages/console/TableView.ts"
 
 const figures = [
   { domainAuthority: 10, pageAuthority: 100, spamScore: 5 },

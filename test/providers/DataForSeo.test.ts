@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { Outcome } from "../../src/Metrics.ts"
+import { Outcome } from "../../src/check/Metrics.ts"
 import * as FakeDataForSeo from "../support/FakeDataForSeo.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { answer, ask } from "../support/askVendor.ts"

@@ -8,7 +8,7 @@ import {
   nothingKnown,
 } from "../../src/providers/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
-import type { Target } from "../../src/Target.ts"
+import type { Target } from "../../src/check/Target.ts"
 import { context, tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 

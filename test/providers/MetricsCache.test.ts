@@ -5,9 +5,9 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import { type Figures, MetricsCache } from "../../src/providers/MetricsCache.ts"
-import * as SqlMetricsCache from "../../src/providers/SqlMetricsCache.ts"
-import * as Postgres from "../../src/sql/Postgres.ts"
+import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
+import * as SqlMetricsCache from "../../src/providers/figures/SqlMetricsCache.ts"
+import * as Postgres from "../../src/database/Postgres.ts"
 import {
   databases,
   hasPostgres,

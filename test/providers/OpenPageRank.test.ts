@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { checkedFrom, type Outcome } from "../../src/Metrics.ts"
+import { checkedFrom, type Outcome } from "../../src/check/Metrics.ts"
 import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { answer, ask } from "../support/askVendor.ts"

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
-import * as RankList from "../../src/providers/RankList.ts"
+import * as RankList from "../../src/providers/dataset/RankList.ts"
 import { runs } from "../support/properties.ts"
 
 /** Reads the text in chunks of `pieceSize` bytes. */

@@ -8,8 +8,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
-import { type Ranked, Rankings } from "../../src/providers/Rankings.ts"
-import * as SqlRankings from "../../src/providers/SqlRankings.ts"
+import { type Ranked, Rankings } from "../../src/providers/dataset/Rankings.ts"
+import * as SqlRankings from "../../src/providers/dataset/SqlRankings.ts"
 import { databases } from "../support/Stores.ts"
 
 const list = (...ranked: ReadonlyArray<readonly [string, number]>): ReadonlyArray<Ranked> =>

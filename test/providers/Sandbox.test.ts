@@ -4,10 +4,10 @@ import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
-import { isWithinScale, type Metrics, type Outcome } from "../../src/Metrics.ts"
+import { isWithinScale, type Metrics, type Outcome } from "../../src/check/Metrics.ts"
 import { MetricsProvider } from "../../src/providers/MetricsProvider.ts"
-import * as Sandbox from "../../src/providers/Sandbox.ts"
-import * as MonotonicClock from "../../src/time/MonotonicClock.ts"
+import * as Sandbox from "../../src/providers/vendors/Sandbox.ts"
+import * as MonotonicClock from "../../src/check/MonotonicClock.ts"
 import { tags, targets } from "../support/lookup.ts"
 
 // `xn--` begins an encoded label, and most of those that are made at random are invalid.

@@ -5,7 +5,7 @@
  */
 import Database from "better-sqlite3"
 import * as Schema from "effect/Schema"
-import { startOf } from "../../src/ledger/Budget.ts"
+import { startOf } from "../../src/ledger/budgets/Budget.ts"
 import type { Call } from "./Call.ts"
 import type { Faults } from "./Faults.ts"
 import type { Process, World } from "./World.ts"

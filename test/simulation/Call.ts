@@ -1,5 +1,5 @@
 /** A call of a simulated process to a simulated vendor. */
-import type { Target } from "../../src/Target.ts"
+import type { Target } from "../../src/check/Target.ts"
 import type { Process } from "./World.ts"
 
 /** The process that makes a call. */

@@ -4,7 +4,7 @@
  */
 import Database from "better-sqlite3"
 import * as Schema from "effect/Schema"
-import * as Report from "../../src/Report.ts"
+import * as Report from "../../src/check/Report.ts"
 
 /** Returns what does not agree with the entries in a database file. */
 export const wrongSums = (file: string): ReadonlyArray<string> => {

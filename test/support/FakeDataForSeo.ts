@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as DataForSeo from "../../src/providers/DataForSeo.ts"
+import * as DataForSeo from "../../src/providers/vendors/DataForSeo.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as MozLinksV2 from "../../src/providers/MozLinksV2.ts"
+import * as MozLinksV2 from "../../src/providers/vendors/MozLinksV2.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figures } from "../../scripts/support/FakeMoz.ts"
 

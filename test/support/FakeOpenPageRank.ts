@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
+import * as OpenPageRank from "../../src/providers/vendors/OpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 

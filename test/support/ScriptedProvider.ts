@@ -4,11 +4,11 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { type Metrics, Outcome, providerFailed } from "../../src/Metrics.ts"
+import { type Metrics, Outcome, providerFailed } from "../../src/check/Metrics.ts"
 import { MetricsProvider, type ProviderError } from "../../src/providers/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import { vendor } from "../../src/providers/Vendor.ts"
-import type { Target } from "../../src/Target.ts"
+import type { Target } from "../../src/check/Target.ts"
 
 export type Lookup = (
   targets: NonEmptyReadonlyArray<Target>,

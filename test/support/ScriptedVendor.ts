@@ -2,10 +2,10 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { Outcome, providerFailed } from "../../src/Metrics.ts"
+import { Outcome, providerFailed } from "../../src/check/Metrics.ts"
 import { ProviderError } from "../../src/providers/MetricsProvider.ts"
 import type { CallContext, Vendor } from "../../src/providers/Vendor.ts"
-import type { Target } from "../../src/Target.ts"
+import type { Target } from "../../src/check/Target.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 
 /** The behaviour of one call. */

@@ -1,6 +1,6 @@
 /** Requests of a client, and a provider that knows some of their URLs. */
 import * as Effect from "effect/Effect"
-import { type Outcome, providerFailed } from "../../src/Metrics.ts"
+import { type Outcome, providerFailed } from "../../src/check/Metrics.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
 import { batchPath } from "./TestServer.ts"

@@ -1,6 +1,6 @@
 import * as Duration from "effect/Duration"
 import * as Layer from "effect/Layer"
-import * as FigureHistory from "../../src/providers/FigureHistory.ts"
+import * as FigureHistory from "../../src/providers/figures/FigureHistory.ts"
 import * as memory from "./memory.ts"
 
 /** The history of the figures in a store, which is empty by default. */

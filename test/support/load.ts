@@ -2,9 +2,9 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { AccountId } from "../../src/Account.ts"
-import type { RequestId } from "../../src/RequestId.ts"
-import { StoreFailure } from "../../src/StoreFailure.ts"
+import type { AccountId } from "../../src/accounts/Account.ts"
+import type { RequestId } from "../../src/check/RequestId.ts"
+import { StoreFailure } from "../../src/database/StoreFailure.ts"
 import { assert } from "@effect/vitest"
 import { figures, hold, problemsOf, settle, statement } from "../../scripts/support/ledger.ts"
 

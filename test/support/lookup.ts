@@ -1,9 +1,9 @@
 /** Helpers for provider tests: targets, lookups and short outcomes. */
 import type * as Arr from "effect/Array"
 import * as Either from "effect/Either"
-import type { Outcome } from "../../src/Metrics.ts"
+import type { Outcome } from "../../src/check/Metrics.ts"
 import type { LookupContext } from "../../src/providers/MetricsProvider.ts"
-import { Target } from "../../src/Target.ts"
+import { Target } from "../../src/check/Target.ts"
 
 /** Parses valid URLs to targets. */
 export const targets = (...urls: ReadonlyArray<string>): Arr.NonEmptyReadonlyArray<Target> => {

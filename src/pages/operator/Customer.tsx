@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import { Ask, focus } from "../Ask.tsx"
+import { Ask, focus } from "../console/Ask.tsx"
 import { UsageChart } from "../DayChart.tsx"
 import { Facts, Field, Waiting } from "../Parts.tsx"
 import { type Column, num, Table, text, when, words } from "../Table.tsx"

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals"
 import { maxRows } from "../../contract/Limits.ts"
-import { counted } from "../../text/counted.ts"
+import { counted } from "../../contract/counted.ts"
 import { Field } from "../Parts.tsx"
 import { type Column, num, Table } from "../Table.tsx"
 import { number } from "../Texts.ts"

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals"
-import { Ask } from "../Ask.tsx"
+import { Ask } from "../console/Ask.tsx"
 import { Field, Used } from "../Parts.tsx"
 import { type Column, num, Table, text, when, words } from "../Table.tsx"
 import type { AdminApi, Budget, Key, UsageRow } from "./AdminApi.ts"

@@ -1,4 +1,4 @@
-import { counted } from "../../text/counted.ts"
+import { counted } from "../../contract/counted.ts"
 import { creditPanel, DayChart, type Panel } from "../DayChart.tsx"
 import { Facts, Waiting } from "../Parts.tsx"
 import { type Column, num, Table, when } from "../Table.tsx"

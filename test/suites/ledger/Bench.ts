@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
-import type { AccountId } from "../../../src/Account.ts"
+import type { AccountId } from "../../../src/accounts/Account.ts"
 import type { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { expire, figures, grant, problemsOf } from "../../../scripts/support/ledgerCalls.ts"
 

@@ -4,7 +4,7 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { AccountId } from "../../../src/Account.ts"
+import type { AccountId } from "../../../src/accounts/Account.ts"
 import type { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { Bench } from "./Bench.ts"
 import * as commands from "./commands.ts"

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import type { AccountId } from "../../../src/Account.ts"
+import type { AccountId } from "../../../src/accounts/Account.ts"
 import type { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import type { Hold } from "../../../src/ledger/Hold.ts"
 import type { StoreTimeout } from "../../../src/ledger/StoreTimeout.ts"

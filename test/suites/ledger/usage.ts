@@ -3,12 +3,12 @@ import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { v7 as uuid } from "uuid"
-import type { AccountId } from "../../../src/Account.ts"
-import { ApiKeyId } from "../../../src/ApiKey.ts"
+import type { AccountId } from "../../../src/accounts/Account.ts"
+import { ApiKeyId } from "../../../src/accounts/ApiKey.ts"
 import { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import type { Charge, Hold } from "../../../src/ledger/Hold.ts"
-import * as Usage from "../../../src/ledger/Usage.ts"
-import { noFailures } from "../../../src/Metrics.ts"
+import * as Usage from "../../../src/ledger/usage/Usage.ts"
+import { noFailures } from "../../../src/check/Metrics.ts"
 import {
   atOnce,
   Bench,

@@ -1,0 +1,117 @@
+/** The port (interface) to the store of API keys. */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import type { AccountId } from "./Account.ts"
+import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
+import type { Budget } from "../ledger/budgets/Budget.ts"
+import type { Scope } from "./Scope.ts"
+import type { Search } from "./Search.ts"
+import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
+
+/** A key, and what a request must know of the account that owns the key. */
+export interface AccountKey extends ApiKey {
+  readonly accountName: string
+  /** When the account was suspended, in epoch milliseconds; null when it is not. */
+  readonly accountSuspendedAt: number | null
+}
+
+/** The API key of the current request. */
+export class CurrentKey extends Context.Tag("authority/CurrentKey")<CurrentKey, AccountKey>() {}
+
+/**
+ * The key is absent, malformed, unknown, revoked or expired. The error does not say which of these
+ * is true.
+ */
+export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
+  override get message() {
+    return "The API key is invalid or expired."
+  }
+}
+
+/** No key has this id, or the key has expired or was revoked. */
+export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
+  readonly id: string
+}> {
+  override get message() {
+    return `no usable key has the id "${this.id}"; see 'authority key list --account NAME'`
+  }
+}
+
+/** What `update` changes of a key. What is absent stays as it is. */
+export interface Change {
+  /** Null for a key without a label. */
+  readonly label?: string | null | undefined
+  /** At least one. */
+  readonly scopes?: ReadonlyArray<Scope> | undefined
+  /** Null for a key without a budget. */
+  readonly budget?: Budget | null | undefined
+}
+
+export interface KeySearch extends Search {
+  /** Undefined: the keys of all accounts. */
+  readonly account?: AccountId | undefined
+}
+
+/** Every method may die with StoreFailure. */
+export class ApiKeys extends Context.Tag("authority/ApiKeys")<
+  ApiKeys,
+  {
+    /**
+     * Returns the record of a usable key, even when its account is suspended. Fails with
+     * InvalidApiKey, or with StoreTimeout when the store does not answer by the Deadline.
+     */
+    readonly authenticate: (
+      key: Redacted.Redacted<string>,
+    ) => Effect.Effect<AccountKey, InvalidApiKey | StoreTimeout>
+    /**
+     * Issues a key for an account. Without `expiresIn` the key does not expire. Without `scopes` it
+     * has all of them.
+     */
+    readonly issue: (options: {
+      readonly account: AccountId
+      /** Null for a key without a label. */
+      readonly label?: string | null | undefined
+      readonly expiresIn?: Duration.Duration | undefined
+      readonly budget?: Budget | undefined
+      readonly scopes?: ReadonlyArray<Scope> | undefined
+    }) => Effect.Effect<IssuedKey>
+    /**
+     * Issues a key with the same account, label, lifetime and scopes, and ends the old key after
+     * `grace`. Both keys share the old key's budget, and what is used of it.
+     * Fails with ApiKeyNotFound when the old key does not exist, has expired or was revoked.
+     */
+    readonly rotate: (
+      id: ApiKeyId,
+      grace: Duration.Duration,
+    ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
+    /**
+     * Changes a key that is neither revoked nor expired, and returns its record. A new budget
+     * counts what the key has used since the start of the current period, and holds from the next
+     * commit. It also counts for the keys that share it through a rotation. Fails with
+     * ApiKeyNotFound when the key does not exist, has expired or was revoked.
+     */
+    readonly update: (id: ApiKeyId, change: Change) => Effect.Effect<ApiKey, ApiKeyNotFound>
+    /**
+     * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
+     * when no key has this id.
+     */
+    readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
+    /** Returns the record of a key, even of an expired or revoked one. Fails with ApiKeyNotFound. */
+    readonly find: (id: ApiKeyId) => Effect.Effect<ApiKey, ApiKeyNotFound>
+    /** All keys of an account, oldest first, including revoked and expired keys. */
+    readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    /** Finds keys of one account or of all, including revoked and expired keys. */
+    readonly search: (search: KeySearch) => Effect.Effect<ReadonlyArray<AccountKey>>
+    /** The damaged key records of all accounts. Every other method dies when it reads one. */
+    readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
+  }
+>() {}
+
+/** The result of a revocation. Times are epoch milliseconds. */
+export interface RevokedKey {
+  readonly id: ApiKeyId
+  readonly revokedAt: number
+}

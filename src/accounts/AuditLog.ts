@@ -1,0 +1,167 @@
+/**
+ * The port (interface) to the audit log, which has a line for every change that an operator made,
+ * and for every change that was refused. A store writes a line in the transaction of its change.
+ */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
+import type { Change } from "./ApiKeys.ts"
+import { textOf } from "../ledger/budgets/Budget.ts"
+import { inTime } from "../ledger/StoreTimeout.ts"
+import type { AuditLine, Detail } from "./AuditLine.ts"
+import { isoTime } from "./isoTime.ts"
+
+/**
+ * Who makes the changes of the current fiber: `serve`, unless the command line or the HTTP
+ * administration sets another value.
+ */
+export class Actor extends Context.Reference<Actor>()("authority/Actor", {
+  defaultValue: () => "serve",
+}) {}
+
+/** A request of the HTTP administration that has an idempotency key. */
+export interface ActRequest {
+  readonly key: string
+  /** Hash of the method, the path and the body. */
+  readonly fingerprint: string
+  /** Runs when the act was done before, for an equal request. */
+  readonly onRepeat: Effect.Effect<void>
+}
+
+/** The idempotency key of an act was used for another request. */
+export class ActKeyReused extends Data.TaggedError("ActKeyReused") {
+  override get message() {
+    return "This Idempotency-Key was used with another request; use a new key for a new request."
+  }
+}
+
+/** The request of the current fiber's act; undefined without an idempotency key. */
+export class CurrentAct extends Context.Reference<CurrentAct>()("authority/ActRequest", {
+  defaultValue: (): ActRequest | undefined => undefined,
+}) {}
+
+/** An act that was done for a request with an idempotency key. */
+export interface FormerAct {
+  readonly action: string
+  readonly fingerprint: string
+  /** The account's name or id, or the key's id. */
+  readonly rowId: string | null
+}
+
+/** Something that an operator did or tried. */
+export interface Act {
+  /** A noun and a verb, such as `key.revoke`. */
+  readonly action: string
+  /** The account's name, the key's id, or what the refused act named. */
+  readonly subject: string
+  readonly detail: Detail
+}
+
+/** The lines to list. */
+export interface Page {
+  readonly limit: number
+  /** Lists only lines with a lower sequence. */
+  readonly before?: number | undefined
+  /** Each lists only lines that have it. */
+  readonly subject?: string | undefined
+  readonly actor?: string | undefined
+  readonly action?: string | undefined
+}
+
+/** Every method may die with StoreFailure. */
+export class AuditLog extends Context.Tag("authority/AuditLog")<
+  AuditLog,
+  {
+    /** Appends a line with the current Actor, for an act that changes nothing in another store. */
+    readonly append: (act: Act) => Effect.Effect<void>
+    /**
+     * The acts that were done under an idempotency key. An act is done at most once under a key:
+     * a second one dies, and changes nothing.
+     */
+    readonly doneUnder: (key: string) => Effect.Effect<ReadonlyArray<FormerAct>>
+    /** The newest lines first. */
+    readonly list: (page: Page) => Effect.Effect<ReadonlyArray<AuditLine>>
+  }
+>() {}
+
+/** The details of the acts on keys, the same in every store. Times are epoch milliseconds. */
+export const keyDetail = {
+  created: (
+    { budget, expiresAt, label, scopes, start }: ApiKey,
+    replaces?: ApiKeyId | undefined,
+  ): Detail => ({
+    label,
+    start,
+    expiresAt: isoTime(expiresAt),
+    scopes: scopes.join(","),
+    ...(budget != null && { budget: textOf(budget) }),
+    ...(replaces !== undefined && { replaces }),
+  }),
+  rotated: (successor: ApiKeyId, expiresAt: number): Detail => ({
+    successor,
+    expiresAt: isoTime(expiresAt),
+  }),
+  updated: ({ budget, label, scopes }: Change): Detail => ({
+    ...(label !== undefined && { label }),
+    ...(scopes !== undefined && { scopes: scopes.join(",") }),
+    ...(budget !== undefined && { budget: budget === null ? "none" : textOf(budget) }),
+  }),
+  revoked: (revokedAt: number): Detail => ({ revokedAt: isoTime(revokedAt) }),
+}
+
+/**
+ * Appends a line when the change fails with a typed error. The line has the error's message. Nothing
+ * was done, so the line does not use up an idempotency key.
+ */
+export const refused =
+  (action: string, subject: string) =>
+  <A, E extends { readonly message: string }, R>(
+    change: Effect.Effect<A, E, R>,
+  ): Effect.Effect<A, E, R | AuditLog> =>
+    Effect.tapError(change, ({ message }) =>
+      Effect.flatMap(AuditLog, ({ append }) =>
+        Effect.provideService(
+          append({ action, subject, detail: { refused: message } }),
+          CurrentAct,
+          undefined,
+        ),
+      ),
+    )
+
+/**
+ * Makes a change that appends a line with this action. Under an idempotency key that was used for an
+ * equal request, reads again what was changed then, by its id. Fails with ActKeyReused when the key
+ * was used for another request.
+ */
+export const once = <A, E, R, B, E2, R2>(
+  action: string,
+  change: Effect.Effect<A, E, R>,
+  again: (rowId: string) => Effect.Effect<B, E2, R2>,
+) =>
+  Effect.gen(function* () {
+    const current = yield* CurrentAct
+    if (current === undefined) return yield* change
+    const { fingerprint, key, onRepeat } = current
+    const { doneUnder } = yield* AuditLog
+    const unlessDone = <E3, R3>(otherwise: Effect.Effect<A | B, E3, R3>) =>
+      Effect.flatMap(
+        doneUnder(key),
+        (acts): Effect.Effect<A | B, ActKeyReused | E2 | E3, R2 | R3> => {
+          if (acts.some((act) => act.fingerprint !== fingerprint)) return new ActKeyReused()
+          const act = acts.find((one) => one.action === action)
+          return act === undefined ? otherwise : Effect.zipLeft(again(act.rowId ?? ""), onRepeat)
+        },
+      )
+    // A request with the same key may do the act meanwhile, so that this one is refused.
+    return yield* unlessDone(
+      Effect.catchAllCause(change, (cause) => unlessDone(Effect.failCause(cause))),
+    )
+  })
+
+/** The lines of a page, as both fronts show them. */
+export const entries = (page: Page) =>
+  Effect.gen(function* () {
+    const lines = yield* inTime((yield* AuditLog).list(page))
+    return { entries: lines.map((line) => ({ ...line, at: isoTime(line.at) })) }
+  })

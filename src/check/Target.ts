@@ -1,0 +1,160 @@
+/**
+ * Parses a submitted string to a `Target`, which can be sent to a provider. For a string that is
+ * not a public web address, returns an `InvalidUrl` with the problem. Pure.
+ */
+import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import { parse as parseHost } from "tldts"
+import { trimmed } from "./trimmed.ts"
+
+/** The input is not a public web address. `problem` says why, in a few words. */
+export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
+  readonly input: string
+  readonly problem: string
+}> {
+  override get message() {
+    return `${JSON.stringify(this.input)}: ${this.problem}`
+  }
+}
+
+/**
+ * A public web page in canonical form. URLs that differ only in scheme, letter case of the host,
+ * trailing dot, default port, fragment or equivalent escapes give the same target. `www.` gives
+ * another target.
+ */
+export class Target {
+  /** Host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
+  readonly host: string
+  /** The registered domain according to the Public Suffix List: `example.co.uk`. */
+  readonly domain: string
+  /** Host, path and query. Identifies the target: `www.example.co.uk/a?b`. */
+  readonly page: string
+
+  private constructor(host: string, domain: string, page: string) {
+    this.host = host
+    this.domain = domain
+    this.page = page
+  }
+
+  /** The absolute URL, always with https. */
+  get url(): string {
+    return `https://${this.page}`
+  }
+
+  /** Parses a submitted string. Does not throw for any string. */
+  static parse(input: string): Either.Either<Target, InvalidUrl> {
+    const known = parsed.get(input)
+    if (known !== undefined) return known
+    const target = Target.read(input)
+    if (input.length > maxKeptLength) return target
+    if (parsed.size >= maxKept) parsed.clear()
+    parsed.set(input, target)
+    return target
+  }
+
+  private static read(input: string): Either.Either<Target, InvalidUrl> {
+    const invalid = (problem: string) => Either.left(new InvalidUrl({ input, problem }))
+
+    const text = trimmed(input)
+    if (hasControlCharacter(text)) return invalid("it contains a control character")
+    const absolute = withScheme(text)
+    if (absolute === undefined) return invalid("only http and https addresses can be checked")
+    const url = URL.parse(absolute)
+    if (url === null) return invalid("it is not a domain or a URL")
+    if (hasUserinfo(absolute)) return invalid("it contains a user name")
+    if (url.port !== "") return invalid("only the default ports can be checked")
+
+    const { hostname } = url
+    const host = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname
+    if (isAddress(host)) return invalid("it is an IP address")
+    if (host.length > maxHostLength || !host.split(".").every(isLabel)) {
+      return invalid("its host is not a valid domain name")
+    }
+
+    const { domain, isIcann, publicSuffix } = parseHost(host, hostOptions)
+    if (!isIcann || publicSuffix === null || isSpecialUse(host)) {
+      return invalid("its host is not under a public domain ending")
+    }
+    if (domain === null) return invalid("it is a public suffix, not a domain")
+    if (domain.includes("_")) return invalid("its host is not a valid domain name")
+
+    return Either.right(new Target(host, domain, host + canonical(url.pathname + url.search)))
+  }
+}
+
+// Caches the results of `Target.parse`. Popular URLs are submitted often. When the figures of a URL
+// are already cached, parsing the URL is the slowest step of its check.
+const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
+
+// Maximum number of URLs in `parsed`, which then takes about 5 MB. When `parsed` is full, it is
+// emptied before the next URL is added.
+const maxKept = 10_000
+
+/** Maximum length of a URL in `parsed`, in UTF-16 code units. A longer URL is parsed each time. */
+const maxKeptLength = 200
+
+const maxHostLength = 253
+
+// Use only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
+// `github.io`.
+const hostOptions = {
+  allowPrivateDomains: false,
+  detectIp: false,
+  extractHostname: false,
+  validateHostname: false,
+}
+
+// True for a text with control characters. WHATWG URL silently removes tabs and newlines, and the
+// result would be another address.
+const hasControlCharacter = (text: string) => {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code < 0x20 || code === 0x7f) return true
+  }
+  return false
+}
+
+// Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
+// Reads `example.com:8080` as a host with a port. WHATWG URL would read `example.com` as a scheme.
+const withScheme = (text: string): string | undefined => {
+  if (/^https?:/i.test(text)) return text
+  if (text.startsWith("//")) return `https:${text}`
+  const colon = /^([^/?#\\@:[\]]+):(.*)$/s.exec(text)
+  if (colon === null) return `https://${text}`
+  const [, host = "", rest = ""] = colon
+  const port = /^(\d*)(?:[/?#\\]|$)/.exec(rest)?.[1]
+  if (port === undefined || rest.startsWith("//")) return undefined
+  const isDefault = port === "80" || port === "443"
+  return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
+}
+
+// Spells escapes alike (RFC 3986, 6.2.2): `%c3` as `%C3`, `%7e` as `~`. A `%` that begins no escape
+// could form one with a decoded character, so beside it nothing is decoded.
+const canonical = (page: string) => {
+  if (!page.includes("%")) return page
+  const isValid = !/%(?![\da-f]{2})/i.test(page)
+  return page.replaceAll(/%[\da-f]{2}/gi, (escape) => {
+    const character = String.fromCharCode(Number.parseInt(escape.slice(1), 16))
+    return isValid && /[\w.~-]/.test(character) ? character : escape.toUpperCase()
+  })
+}
+
+/**
+ * True when the URL has an `@` before the host, even without a user name. Reads the text, because
+ * WHATWG URL silently removes an empty user name.
+ */
+const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
+
+// True for an IP address. WHATWG URL has already converted every form of IPv4 to dotted decimal.
+const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
+
+// True for a valid part of a host name. Allows underscores: RFC 1123 forbids them, but they occur
+// below registered domains.
+const isLabel = (label: string) =>
+  label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
+
+// True for a host under `.onion` or `.arpa`: these suffixes are in the Public Suffix List, but have
+// no public web pages (RFC 7686, RFC 3172). `.test`, `.invalid`, `.local`, `.internal`,
+// `.localhost` and `.example` are not in the list, so `read` rejects their hosts without this
+// check.
+const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

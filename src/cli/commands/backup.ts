@@ -1,0 +1,153 @@
+/** Copies a SQLite database while it is in use, verifies the copy, and restores such copies. */
+import { existsSync, realpathSync } from "node:fs"
+import { resolve } from "node:path"
+import * as Console from "effect/Console"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { AuditLog } from "../../accounts/AuditLog.ts"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import * as Heads from "../../ledger/verification/SqlVerification.ts"
+import * as Stores from "../../server/Stores.ts"
+import * as Settings from "../../Settings.ts"
+import * as Presence from "../../database/Presence.ts"
+import * as Sqlite from "../../database/Sqlite.ts"
+import * as SqliteRestore from "../../database/SqliteRestore.ts"
+import { failWithStoreFailure } from "../../database/StoreFailure.ts"
+import { counted } from "../../contract/counted.ts"
+import * as Logging from "../Logging.ts"
+import * as Verb from "../Verb.ts"
+
+class CannotCopy extends Data.TaggedError("CannotCopy")<{ readonly message: string }> {}
+
+const withSettings = Effect.provide(
+  Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer),
+)
+
+/** The file of the settings' database. Fails when that is PostgreSQL. */
+const sqliteFile = (instead: string) =>
+  Effect.flatMap(Settings.Settings, ({ databaseUrl }) => {
+    const url = Redacted.value(databaseUrl)
+    return url.startsWith("sqlite:")
+      ? Effect.succeed(url.slice("sqlite:".length))
+      : new CannotCopy({
+          message: `AUTHORITY_DATABASE_URL names a PostgreSQL database, but ${instead}`,
+        })
+  })
+
+const textOf = ({ accounts, entries, heads }: Effect.Effect.Success<ReturnType<typeof booksOf>>) =>
+  `${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`
+
+export const backup = Verb.act({
+  examples: ["authority backup /var/backups/authority.db"],
+  declare: (command) => command.argument("<FILE>", "path for the new copy of the database"),
+  options: Schema.Struct({ file: Schema.String }),
+  act: ({ file }) =>
+    Effect.gen(function* () {
+      const database = yield* sqliteFile("'authority backup' copies SQLite only; use pg_dump")
+      yield* Sqlite.backup(database, file)
+      const books = yield* booksOf(file).pipe(
+        Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
+        Effect.mapError(
+          ({ message }) =>
+            new CannotCopy({ message: `the copy ${file} could not be verified: ${message}` }),
+        ),
+      )
+      return { file, ...books }
+    }).pipe(withSettings),
+  text: ({ file, ...books }) => `Copied the database to ${file}; ${textOf(books)}`,
+  ifLost: () => ", although the copy is made",
+})
+
+/** Replaces the database with a verified copy of a backup, and keeps the replaced database. */
+export const restore = Verb.act({
+  examples: ["authority restore /var/backups/authority.db"],
+  declare: (command) =>
+    command.argument("<FILE>", "a backup, or another SQLite database of this program"),
+  options: Schema.Struct({ file: Schema.String }),
+  act: ({ file }) =>
+    Effect.gen(function* () {
+      const path = Presence.pathOf(
+        yield* sqliteFile("'authority restore' restores SQLite only; use pg_restore"),
+      )
+      if (path === ":memory:") {
+        return yield* new CannotCopy({
+          message: "AUTHORITY_DATABASE_URL is an in-memory database; set it to a file",
+        })
+      }
+      const database = existsSync(path) ? realpathSync(path) : path
+      const source = resolve(file)
+      if (existsSync(source) && realpathSync(source) === database) {
+        return yield* new CannotCopy({
+          message: `${source} is the database itself; name a backup of it`,
+        })
+      }
+      for (const folder of yield* SqliteRestore.leftBy(database)) {
+        yield* Console.error(
+          `${folder} is the copy of a restore that has not ended; delete it, unless that restore still runs`,
+        )
+      }
+      const { former, verified } = yield* SqliteRestore.restore(source, database, (copy) =>
+        Effect.mapError(
+          Sqlite.examine(copy).pipe(
+            Effect.zipRight(booksOf(copy)),
+            Effect.tap(({ heads }) => appendLine(copy, source, heads)),
+          ),
+          (error) =>
+            new CannotCopy({
+              message: `${source} cannot be restored: ${
+                error._tag === "NoDatabase"
+                  ? "it has no tables of authority-metrics"
+                  : error.message
+              }`,
+            }),
+        ),
+      )
+      return { file: source, database, former: former ?? null, ...verified }
+    }).pipe(withSettings),
+  text: ({ database, file, former, ...books }) =>
+    `Restored ${database} from ${file}; ${textOf(books)}` +
+    (former === null ? "" : `\nThe old database is kept as ${former}.`),
+  ifLost: () => ", although the database is restored",
+})
+
+/** The line is in the copy, and the log of the replaced database stays with that database. */
+const appendLine = (copy: string, source: string, heads: string) =>
+  Effect.flatMap(AuditLog, ({ append }) =>
+    append({ action: "database.restore", subject: source, detail: { heads } }),
+  ).pipe(Effect.provide(Stores.forVerbs), onFile(copy), failWithStoreFailure)
+
+const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
+
+/**
+ * Verifies the ledger in a copy of a SQLite file, and returns the digest of its heads. Before that,
+ * migrates the copy.
+ */
+const booksOf = (file: string) =>
+  Effect.gen(function* () {
+    const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
+      Effect.zipRight(
+        Effect.provide(Effect.all([verify, Heads.digest(Heads.heads)]), Stores.forVerbs),
+      ),
+      onFile(file),
+    )
+    if (problems.length > 0) {
+      return yield* new CannotCopy({
+        message: `the ledger in this file has errors: ${problems.join("; ")}`,
+      })
+    }
+    return { accounts, entries, heads: digest }
+  }).pipe(failWithStoreFailure)
+
+/** Uses a SQLite file in place of the database of the settings. */
+const onFile =
+  (file: string) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.flatMap(Settings.Settings, (settings) =>
+      Effect.provideService(effect, Settings.Settings, {
+        ...settings,
+        databaseUrl: Redacted.make(`sqlite:${file}`),
+      }),
+    )

@@ -1,0 +1,74 @@
+/**
+ * The demo account, to try the service. `demoKey` creates it when the service starts, if no account
+ * exists and the sandbox is the only provider.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import { AccountName, Accounts } from "../../accounts/Account.ts"
+import * as ApiKey from "../../accounts/ApiKey.ts"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import { Credits } from "../../ledger/Credits.ts"
+import * as Settings from "../../Settings.ts"
+
+export const demoName = AccountName.make("demo")
+
+export const demoCredits = Credits.make(1000)
+
+/**
+ * Creates the demo account with its credits, and returns its key. Returns none when an account
+ * exists or another provider than the sandbox is set. Logs in JSON are kept, so with them the
+ * account gets no key, unless `isApart`: the key is printed apart from the log.
+ */
+export const demoKey = Effect.fnUntraced(
+  function* (isApart: boolean) {
+    const { logFormat, providers } = yield* Settings.Settings
+    const accounts = yield* Accounts
+    if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
+    const { id } = yield* accounts.create(demoName)
+    yield* Effect.orDie((yield* CreditLedger).grant(id, demoCredits, "to try the service"))
+    if (logFormat === "json" && !isApart) {
+      yield* Effect.logWarning(
+        `The account ${demoName} has no key, because the log is JSON. Run 'authority key create --account ${demoName}'.`,
+      )
+      return Option.none()
+    }
+    return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
+    // Another process created the account at the same time.
+  },
+  Effect.catchTag("AccountExists", () => Effect.succeedNone),
+)
+
+export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
+  providers.every((name) => name === "sandbox")
+
+/**
+ * Some when the demo account has a usable key although other machines can reach the service, or
+ * although the figures cost money. `revoke` has the commands that revoke its keys.
+ */
+export const demoRisk = Effect.gen(function* () {
+  const { host, providers } = yield* Settings.Settings
+  const reasons = [
+    ...(isLoopback(host) ? [] : [`other machines can connect to ${host}`]),
+    ...(providers.every((name) => free.has(name))
+      ? []
+      : [`the provider is ${providers.join(",")}`]),
+  ]
+  const account = yield* Effect.option((yield* Accounts).find(demoName))
+  if (reasons.length === 0 || Option.isNone(account)) return Option.none()
+  const now = yield* Clock.currentTimeMillis
+  const keys = (yield* (yield* ApiKeys).list(account.value.id)).filter((key) =>
+    ApiKey.isUsable(key, now),
+  )
+  return keys.length === 0
+    ? Option.none()
+    : Option.some({
+        why: reasons.join(", and "),
+        revoke: keys.map(({ id }) => `authority key revoke ${id}`).join("; "),
+      })
+})
+
+const free = new Set<Settings.ProviderName>(["sandbox", "dataset"])
+
+const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

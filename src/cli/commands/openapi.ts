@@ -1,0 +1,12 @@
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { Api } from "../../contract/Api.ts"
+import { line } from "../Output.ts"
+import * as Verb from "../Verb.ts"
+
+export const verb = Verb.make({
+  examples: ["authority openapi"],
+  options: Schema.Struct({}),
+  run: () => Effect.suspend(() => line(JSON.stringify(OpenApi.fromApi(Api), undefined, 2))),
+})

@@ -1,0 +1,181 @@
+/**
+ * Makes the SQL client for SQLite, a database in one file on one machine. Also makes backups of the
+ * file and checks it for damage.
+ */
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from "node:fs"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
+import { StoreFailure } from "./StoreFailure.ts"
+import { fileProblem } from "./fileProblem.ts"
+import * as Failure from "./Failure.ts"
+import * as Migrations from "./migrations/Migrations.ts"
+import { naming } from "./rows/naming.ts"
+import * as Presence from "./Presence.ts"
+import { retry } from "./retry.ts"
+import * as transaction from "./transaction.ts"
+
+/**
+ * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. If
+ * `content` is "ours", creates nothing, and fails with NoDatabase if the file is missing. Changes
+ * nothing in a file with other content.
+ */
+export const layer = (
+  filename: string,
+  { content = "anything" }: { readonly content?: Presence.Content } = {},
+): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
+  Layer.scoped(SqlClient.SqlClient, make(filename, content)).pipe(Layer.provide(Reactivity.layer))
+
+/**
+ * Copies a database that may be in use. Fails with StoreFailure when `destination` exists or the
+ * copy is damaged. Deletes a failed copy.
+ */
+export const backup = (
+  source: string,
+  destination: string,
+): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
+  Effect.gen(function* () {
+    const path = Presence.pathOf(source)
+    if (!existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
+    const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
+    yield* Effect.provideService(Presence.examine(path, "ours"), SqlClient.SqlClient, from)
+    yield* Effect.provideService(Migrations.required, SqlClient.SqlClient, from)
+    // VACUUM INTO accepts an empty file.
+    yield* privately(createEmpty(destination))
+    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API is
+    // not used: it copies page by page, and starts over after every write to the database.
+    yield* privately(from`VACUUM INTO ${destination}`).pipe(
+      Effect.zipRight(Effect.sync(() => sync(destination))),
+      Effect.zipRight(examine(destination)),
+      Effect.mapError(
+        (error) =>
+          new StoreFailure({
+            message: `the copy ${destination} failed: ${Failure.describe(error).message}`,
+          }),
+      ),
+      Effect.onError(() => remove(destination)),
+    )
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+
+const createEmpty = (file: string) =>
+  Effect.try({
+    try: () => closeSync(openSync(file, "wx")),
+    catch: (cause) =>
+      new StoreFailure({ message: `${file} cannot be written: ${fileProblem(cause)}`, cause }),
+  })
+
+/** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
+export const remove = (filename: string): Effect.Effect<void> =>
+  Effect.sync(() =>
+    ["", "-wal", "-shm"].forEach((part) => rmSync(filename + part, { force: true })),
+  )
+
+/** Reads every page of the file and its WAL. Fails with StoreFailure when there is damage. */
+export const examine = (filename: string): Effect.Effect<void, StoreFailure> =>
+  Effect.gen(function* () {
+    const sql = yield* SqliteClient.make({ filename, disableWAL: true })
+    const [check] = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check`
+    if (check?.integrity_check !== "ok") {
+      return yield* new StoreFailure({ message: `the file is damaged: ${check?.integrity_check}` })
+    }
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Reactivity.layer),
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError(Failure.describe),
+  )
+
+/** Syncs a file or a folder to disk. For a folder, `flags` must be "r". */
+export const sync = (path: string, flags: "r" | "r+" = "r+") => {
+  const descriptor = openSync(path, flags)
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+// Gives only the owner access to the files and folders that are created during `creating`. SQLite
+// later gives the WAL and shm files the database's mode. In a worker thread, which cannot set the
+// umask, access is not restricted.
+const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.option(Effect.try(() => process.umask(0o077))),
+    () => creating,
+    (umask) => Effect.sync(() => Option.map(umask, (mask) => process.umask(mask))),
+  )
+
+const make = Effect.fnUntraced(
+  function* (filename: string, content: Presence.Content) {
+    const path = Presence.pathOf(filename)
+    const before = inodeOf(path)
+    if (content === "ours" && before === undefined) {
+      return yield* new Presence.NoDatabase({ place: path })
+    }
+    const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
+    const sql = yield* before === undefined ? privately(opening) : opening
+    // Setting the journal mode writes to the file, so check the content first.
+    yield* Effect.provideService(Presence.examine(path, content), SqlClient.SqlClient, sql)
+    yield* sql`PRAGMA journal_mode = WAL`
+    // If a restore replaced the file while the statement waited for the lock, this connection has
+    // the old file open.
+    if (before !== undefined && inodeOf(path) !== before) {
+      return yield* new StoreFailure({
+        message: `${path} was replaced while it was opened; try again`,
+      })
+    }
+    // With better-sqlite3's default, a power failure may lose the last commits. A ledger must not
+    // lose a commit.
+    yield* sql`PRAGMA synchronous = FULL`
+    yield* sql`PRAGMA foreign_keys = ON`
+    // 4,000 KiB (a negative number is in KiB) is a quarter of better-sqlite3's default, and enough
+    // for the pages in frequent use.
+    yield* sql`PRAGMA cache_size = -4000`
+    // Keeps SQLite's statement journal in memory. By default, a statement journal above 64 KiB is a
+    // temporary file, which nearly each commit of 16 or more requests would create and delete.
+    yield* sql`PRAGMA temp_store = MEMORY`
+    // While a reader holds an old snapshot, the WAL grows. The next commit that starts the WAL anew
+    // shrinks the file to this size.
+    yield* sql`PRAGMA journal_size_limit = ${sql.literal(String(walBytes))}`
+    // better-sqlite3 blocks the event loop while it waits for a lock. So it waits only 50 ms, and
+    // `waitForLock` retries.
+    yield* sql`PRAGMA busy_timeout = 50`
+    return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
+  },
+  (opening) => failing(opening),
+)
+
+/** Twice the size at which SQLite copies the WAL into the database. */
+const walBytes = 8 * 1024 * 1024
+
+const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
+
+// Turns all errors into StoreFailure, except NoDatabase. Catches defects too, because the client
+// dies when it cannot open the file.
+const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
+  effect.pipe(
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError((error) =>
+      error instanceof Presence.NoDatabase ? error : Failure.describe(error),
+    ),
+  )
+
+// Takes the write lock at the start. Otherwise, a transaction that first reads and then writes
+// fails when another process writes in between. Rolls back after a failed COMMIT, because SQLite
+// then leaves the transaction open.
+const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
+  const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
+    // `suspend` turns an exception of `execute` into a defect, so that the transaction still
+    // releases its connection.
+    Effect.suspend(() => connection.execute(statement, [], undefined)),
+  )
+  // Retry outside of the transaction, so that readers can use the connection between attempts.
+  return (effect) =>
+    retry({ while: Failure.isBusy, schedule: waitForLock })(withTransaction(effect))
+}
+
+const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))

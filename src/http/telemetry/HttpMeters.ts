@@ -1,0 +1,30 @@
+/**
+ * Measures HTTP requests by method, route and status. The metrics are `authority_http_requests` and
+ * `authority_http_request_seconds`.
+ */
+import { isHttpMethod } from "@effect/platform/HttpMethod"
+import * as Meter from "../../providers/Meter.ts"
+
+const labels = ["method", "route", "status"]
+
+const requests = Meter.labelled(
+  Meter.counter("authority_http_requests", "answered requests"),
+  ...labels,
+)
+
+const times = Meter.labelled(
+  Meter.histogram(
+    "authority_http_request_seconds",
+    "time from the request headers to the answer, in seconds",
+    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+  ),
+  ...labels,
+)
+
+/** Records an answered request. */
+export const answered = (method: string, route: string, status: number, seconds: number): void => {
+  // Other methods share a label. Otherwise, a client could create any number of series.
+  const values = [isHttpMethod(method) ? method : "other", route, String(status)]
+  requests(1, ...values)
+  times(seconds, ...values)
+}

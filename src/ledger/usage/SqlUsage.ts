@@ -1,0 +1,152 @@
+/** The table `usage`: the sums that commits add to, and the SQL of the reports. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { AccountId } from "../../accounts/Account.ts"
+import { ApiKeyId } from "../../accounts/ApiKey.ts"
+import { isAmong, type Table } from "../../database/rows/bulkRows.ts"
+import * as prepared from "../../database/rows/prepared.ts"
+import { letOthersRun } from "../letOthersRun.ts"
+import * as Usage from "./Usage.ts"
+
+const summed = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
+
+/** A commit adds to the sums. */
+export const table: Table<Usage.DailyUsage> = {
+  name: "usage",
+  texts: ["account_id", "api_key_id"],
+  numbers: ["day", ...summed],
+  key: ["account_id", "day", "api_key_id"],
+  sums: summed,
+  rowOf: ({ apiKeyId, failed, ...row }) => ({
+    ...row,
+    apiKeyId: apiKeyId ?? "",
+    invalidUrl: failed.INVALID_URL,
+    providerError: failed.PROVIDER_ERROR,
+    serverError: failed.SERVER_ERROR,
+  }),
+}
+
+const decodeRows = prepared.decoder(
+  Schema.Struct({
+    accountId: Schema.NullOr(AccountId),
+    apiKeyId: Schema.NullOr(ApiKeyId),
+    day: Schema.NullOr(Schema.Int),
+    checks: Schema.Int,
+    credits: Schema.Int,
+    known: Schema.Int,
+    invalid_url: Schema.Int,
+    provider_error: Schema.Int,
+    server_error: Schema.Int,
+  }),
+)
+const decodeNames = prepared.decoder(
+  Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String) }),
+)
+const decodeIds = prepared.decoder(Schema.Struct({ id: AccountId }))
+
+const groups = {
+  day: ["day", "day DESC"],
+  key: ["account_id, api_key_id", `credits DESC, "accountId", "apiKeyId"`],
+  account: ["account_id", `credits DESC, "accountId"`],
+} as const
+
+/** How many rows of whole accounts one statement sums: few, because SQLite blocks the process. */
+const sliceSize = 2000
+
+/** Returns the sums that a question asks for. On SQLite, those of all accounts come in slices. */
+export const make = (sql: SqlClient.SqlClient) => {
+  const slice = makeSlice(sql)
+  const named = makeNamed(sql)
+  const lastOfSlice = sql.onDialectOrElse({
+    sqlite: () => (after: string) =>
+      sql`
+        SELECT account_id AS id FROM usage WHERE account_id > ${after}
+        ORDER BY account_id LIMIT 1 OFFSET ${sliceSize}`.withoutTransform.pipe(
+        Effect.flatMap(decodeIds),
+        Effect.map(([row]) => row?.id),
+      ),
+    orElse: () => () => Effect.succeed(undefined),
+  })
+  return Effect.fnUntraced(function* (question: Usage.Question) {
+    const { account, limit = Number.POSITIVE_INFINITY } = question
+    let rows: ReadonlyArray<Usage.Row> = []
+    let after = ""
+    while (true) {
+      const last = account === undefined ? yield* lastOfSlice(after) : undefined
+      rows = rows.concat(yield* slice(question, after, last))
+      if (last === undefined) return yield* named(Usage.merge(rows, question), question)
+      if (rows.length > 2 * limit) rows = Usage.merge(rows, question)
+      after = last
+      yield* letOthersRun
+    }
+  })
+}
+
+/** Sums the usage of the accounts after one id, up to another. */
+const makeSlice =
+  (sql: SqlClient.SqlClient) =>
+  (question: Usage.Question, after: string, last: AccountId | undefined) => {
+    const { account, by, limit = Number.MAX_SAFE_INTEGER, ...period } = question
+    const [columns, order] = groups[by]
+    const column = (name: string, type: string, value = name) =>
+      columns.includes(name) ? value : `CAST(NULL AS ${type})`
+    const sums = summed.map((each) => `CAST(SUM(${each}) AS BIGINT) AS ${each}`)
+    const [firstDay, lastDay] = Usage.daysOf(period)
+    // The plus sign keeps SQLite from the index of the days, which has other accounts too.
+    const day = sql.literal(last === undefined && after === "" ? "day" : "+day")
+    // A report of all days reads the whole table, which is faster without the index of the days.
+    const isBounded = period.since !== undefined || period.until !== undefined
+    const isAsked = sql.and([
+      ...(isBounded ? [sql`${day} BETWEEN ${firstDay} AND ${lastDay}`] : []),
+      ...(account === undefined ? [] : [sql`account_id = ${account}`]),
+      ...(after === "" ? [] : [sql`account_id > ${after}`]),
+      ...(last === undefined ? [] : [sql`account_id <= ${last}`]),
+    ])
+    // The inner limit keeps SQLite from reading the index of the days in their order.
+    return sql`
+      SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",
+        ${sql.literal(column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"))} AS "apiKeyId",
+        ${sql.literal(column("day", "BIGINT"))} AS day, ${sql.literal(sums.join(", "))}
+      FROM (SELECT * FROM usage WHERE ${isAsked} LIMIT ${Number.MAX_SAFE_INTEGER}) AS usage
+      GROUP BY ${sql.literal(columns)}
+      ORDER BY ${sql.literal(order)} LIMIT ${limit}`.withoutTransform.pipe(
+      Effect.flatMap(decodeRows),
+      Effect.map((rows) =>
+        rows.map(({ invalid_url, provider_error, server_error, ...row }): Usage.Row => ({
+          ...row,
+          failed: {
+            INVALID_URL: invalid_url,
+            PROVIDER_ERROR: provider_error,
+            SERVER_ERROR: server_error,
+          },
+        })),
+      ),
+    )
+  }
+
+/** Adds the names of accounts, which a report of one account leaves out, and the labels of keys. */
+const makeNamed = (sql: SqlClient.SqlClient) => {
+  const namesOf = (table: string, column: string, ids: ReadonlyArray<string>) =>
+    sql`
+      SELECT id, ${sql.literal(column)} AS name FROM ${sql.literal(table)}
+      WHERE id ${isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
+      Effect.flatMap(decodeNames),
+      Effect.map((rows) => new Map(rows.map(({ id, name }) => [id, name]))),
+    )
+  return Effect.fnUntraced(function* (
+    rows: ReadonlyArray<Usage.Row>,
+    { account, by }: Usage.Question,
+  ) {
+    if (by === "day") return rows
+    const accounts = account === undefined ? rows.flatMap(({ accountId }) => accountId ?? []) : []
+    const names = yield* namesOf("accounts", "name", accounts)
+    const keys = by === "key" ? rows.flatMap(({ apiKeyId }) => apiKeyId ?? []) : []
+    const labels = yield* namesOf("api_keys", "label", keys)
+    return rows.map((row): Usage.Row => ({
+      ...row,
+      accountName: names.get(row.accountId ?? "") ?? null,
+      label: labels.get(row.apiKeyId ?? "") ?? null,
+    }))
+  })
+}

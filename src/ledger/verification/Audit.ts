@@ -1,0 +1,104 @@
+/**
+ * Audits the books of an account: its entries are one hash chain and add up to its balance, its
+ * open holds add up to its held credits, and nothing is negative.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Stream from "effect/Stream"
+import type { AccountId } from "../../accounts/Account.ts"
+import type { StoreFailure } from "../../database/StoreFailure.ts"
+import { chainHash, genesisHash, type LedgerEntry } from "../LedgerEntry.ts"
+
+/** The maximum number of problems that one verification lists. */
+export const maxProblems = 100
+
+/** The result of an audit. Each problem is a sentence that names the account. */
+export interface Verification {
+  readonly accounts: number
+  readonly entries: number
+  readonly problems: ReadonlyArray<string>
+}
+
+/** Adds problems. Keeps the first 100. */
+export const withProblems = <A extends Pick<Verification, "problems">>(
+  verification: A,
+  more: ReadonlyArray<string>,
+): A => ({
+  ...verification,
+  problems: [...verification.problems, ...more].slice(0, maxProblems),
+})
+
+interface Sums {
+  readonly granted: number
+  readonly charged: number
+  readonly entries: number
+  readonly head: string
+}
+
+/** What the store has of an account besides the entries, all read at the same moment. */
+export interface Books extends Sums {
+  readonly accountId: AccountId
+  readonly held: number
+  /** Sum of the account's open holds in credits. */
+  readonly openHolds: number
+  /** The last stored `sequence`; 0 without entries. */
+  readonly lastEntry: number
+}
+
+/** Returns the problems of an account. `entries` are those up to `lastEntry`, oldest first. */
+export const problemsOf = (books: Books, entries: Stream.Stream<LedgerEntry, StoreFailure>) =>
+  Stream.runFoldEffect(entries, start, next).pipe(
+    Effect.match({
+      // Entries after the first bad one cannot be checked.
+      onFailure: ({ message }) => [message],
+      onSuccess: (sums) => {
+        const [recorded, added] = [inWords(books), inWords(sums)]
+        return recorded === added
+          ? []
+          : [`the balance records ${recorded}, but the entries add up to ${added}`]
+      },
+    }),
+    Effect.map((problems) =>
+      [...problems, ...problemsOfHolds(books)].map(
+        (problem) => `account ${books.accountId}: ${problem}`,
+      ),
+    ),
+  )
+
+const start: Sums = { granted: 0, charged: 0, entries: 0, head: genesisHash }
+
+/** Adds an entry to the sums, or returns why it does not continue them. */
+const next = (
+  sums: Sums,
+  entry: LedgerEntry,
+): Either.Either<Sums, { readonly message: string }> => {
+  const { amount, balanceAfter, hash, kind, sequence } = entry
+  const isCharge = kind === "charge"
+  const granted = sums.granted + (isCharge ? 0 : kind === "grant" ? amount : -amount)
+  const charged = sums.charged + (isCharge ? amount : 0)
+  const entries = sums.entries + 1
+  if (sequence !== entries) {
+    return broken(`entry ${entries} is missing: the next entry is entry ${sequence}`)
+  }
+  if (chainHash(sums.head, entry) !== hash) {
+    return broken(`entry ${sequence} was changed: its hash does not match`)
+  }
+  // An entry records no negative balance.
+  return balanceAfter === granted - charged
+    ? Either.right({ granted, charged, entries, head: hash })
+    : broken(
+        `entry ${sequence} records a balance of ${balanceAfter}, but the entries add up to ${granted - charged}`,
+      )
+}
+
+const broken = (message: string) => Either.left({ message })
+
+const inWords = ({ charged, entries, granted, head }: Sums) =>
+  `${granted} granted and ${charged} charged credits in ${entries} entries with the last hash '${head.slice(0, 8)}'`
+
+const problemsOfHolds = ({ charged, granted, held, openHolds }: Books) => [
+  ...(held === openHolds
+    ? []
+    : [`the balance records ${held} held credits, but the open holds add up to ${openHolds}`]),
+  ...(granted - charged - held < 0 ? ["more credits are held than the account has"] : []),
+]

@@ -1,0 +1,148 @@
+/** The SQL of `credits verify`: reads the books for the audit, and the heads of the accounts. */
+import { createHash } from "node:crypto"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { AccountId } from "../../accounts/Account.ts"
+import * as Failure from "../../database/Failure.ts"
+import { pageSize, rowsAfter } from "../../database/rows/paging.ts"
+import * as Audit from "./Audit.ts"
+import { entriesOf } from "../SqlLedger.ts"
+
+/** Audits the books of every account, and looks for requests that are charged twice. */
+export const make = (sql: SqlClient.SqlClient): Effect.Effect<Audit.Verification> => {
+  const entries = entriesOf(sql)
+  const audited = rowsAfter("", makeBooksAfter(sql), ({ accountId }) => accountId).pipe(
+    Stream.runFoldEffect(
+      { accounts: 0, entries: 0, problems: [] },
+      (sum: Audit.Verification, books) =>
+        // Leaves out entries that were added after the balance was read.
+        Effect.map(
+          Audit.problemsOf(books, Stream.take(entries(books.accountId), books.lastEntry)),
+          (problems) =>
+            Audit.withProblems(
+              { ...sum, accounts: sum.accounts + 1, entries: sum.entries + books.lastEntry },
+              problems,
+            ),
+        ),
+    ),
+  )
+  return Effect.zipWith(audited, Failure.orDie(chargedTwice(sql)), Audit.withProblems)
+}
+
+// The numbers have no limits here, so that the audit names the account of a wrong one.
+const BooksRow = Schema.Struct({
+  accountId: AccountId,
+  granted: Schema.Number,
+  charged: Schema.Number,
+  held: Schema.Number,
+  entries: Schema.Number,
+  head: Schema.String,
+  openHolds: Schema.Number,
+  lastEntry: Schema.Number,
+})
+
+/**
+ * One statement reads balances, holds and last entries, so that all belong to the same moment.
+ * It scans all holds: an index of holds by account would slow down every request.
+ */
+const makeBooksAfter = (sql: SqlClient.SqlClient) =>
+  SqlSchema.findAll({
+    Request: Schema.String,
+    Result: BooksRow,
+    execute: (account) => sql`
+      SELECT a.id AS account_id, COALESCE(b.granted, 0) AS granted,
+        COALESCE(b.charged, 0) AS charged, COALESCE(b.held, 0) AS held,
+        COALESCE(b.entries, 0) AS entries, COALESCE(b.head, '') AS head,
+        CAST(COALESCE(h.amount, 0) AS BIGINT) AS open_holds,
+        COALESCE((SELECT MAX(e.sequence) FROM entries e WHERE e.account_id = a.id), 0)
+          AS last_entry
+      FROM accounts a LEFT JOIN balances b ON b.account_id = a.id
+      LEFT JOIN (SELECT account_id, SUM(amount) AS amount FROM holds GROUP BY account_id) h
+        ON h.account_id = a.id
+      WHERE a.id > ${account} ORDER BY a.id LIMIT ${pageSize}`,
+  })
+
+const chargedTwice = (sql: SqlClient.SqlClient) =>
+  sql<{ readonly problem: string }>`
+    SELECT 'the request ' || request_id || ' is charged more than once' AS problem
+    FROM entries WHERE request_id IS NOT NULL GROUP BY request_id HAVING COUNT(*) > 1
+    ORDER BY request_id LIMIT ${Audit.maxProblems}`.pipe(
+    Effect.map((rows) => rows.map(({ problem }) => problem)),
+  )
+
+/**
+ * The head of an account: the number of its entries and the hash of the last one. Kept elsewhere,
+ * it proves later that the books still continue the same entries.
+ */
+export const Head = Schema.Struct({
+  accountId: AccountId,
+  /** Number of entries; at least 1. */
+  entries: Schema.Int,
+  /** The hash of the last entry. */
+  head: Schema.String,
+})
+export type Head = typeof Head.Type
+
+/** A head as a line of text: the account's id, the number of entries and the hash. */
+export const Line = Schema.split(" ").pipe(
+  Schema.compose(
+    Schema.Tuple(
+      AccountId.pipe(Schema.minLength(1)),
+      Schema.NumberFromString.pipe(Schema.compose(Schema.Int), Schema.positive()),
+      Schema.String.pipe(Schema.pattern(/^[0-9a-f]{64}$/)),
+    ),
+  ),
+)
+
+export const lineOf = ({ accountId, entries, head }: Head) => `${accountId} ${entries} ${head}`
+
+/** Counts the accounts, and computes SHA-256 over their lines, each with a line feed. */
+export const digest = <E, R>(heads: Stream.Stream<Head, E, R>) =>
+  Effect.suspend(() => {
+    const hash = createHash("sha256")
+    return Stream.runFold(heads, 0, (accounts, head) => {
+      hash.update(`${lineOf(head)}\n`)
+      return accounts + 1
+    }).pipe(Effect.map((accounts) => ({ accounts, digest: hash.digest("hex") })))
+  })
+
+/** The heads of all accounts that have entries, in the order of their ids. */
+export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
+  const after = SqlSchema.findAll({
+    Request: Schema.String,
+    Result: Head,
+    execute: (account) => sql`
+      SELECT account_id, entries, head FROM balances
+      WHERE entries > 0 AND account_id > ${account} ORDER BY account_id LIMIT ${pageSize}`,
+  })
+  return rowsAfter("", after, ({ accountId }) => accountId)
+}).pipe(Stream.unwrap)
+
+/**
+ * Returns why the books do not continue an earlier head; undefined when they do. Only together with
+ * a correct hash chain, this proves that all entries up to the head are the same.
+ */
+export const problemOf = ({ accountId, entries, head }: Head) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Schema.Struct({ hash: Schema.String }),
+      execute: () =>
+        sql`SELECT hash FROM entries WHERE account_id = ${accountId} AND sequence = ${entries}`,
+    })(undefined),
+  ).pipe(
+    Failure.orDie,
+    Effect.map(
+      Option.match({
+        onNone: () => `account ${accountId}: entry ${entries}, an earlier head, is missing`,
+        onSome: ({ hash }) =>
+          hash === head
+            ? undefined
+            : `account ${accountId}: entry ${entries} differs from the earlier head, so the entry or one before it was replaced`,
+      }),
+    ),
+  )

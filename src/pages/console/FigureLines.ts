@@ -1,0 +1,86 @@
+/** Groups the history of a URL into the lines of a chart: one for each provider. */
+import type { Observation, Outcome } from "../../client/PromiseClient.ts"
+
+/** An observation on its line. Times are in epoch milliseconds. */
+export interface Point {
+  readonly observation: Observation
+  readonly from: number
+  readonly to: number
+  /** The provider's former index, where this observation is the first one of another index. */
+  readonly formerIndex?: string
+}
+
+export interface Line {
+  readonly provider: string
+  /** Oldest first. */
+  readonly points: ReadonlyArray<Point>
+}
+
+/**
+ * Adds the figures that the outcomes of a URL have: the service does not yet list what it bought
+ * within the lifetime of its cache. Figures that an observation includes are not added.
+ */
+export const withOwn = (
+  observations: ReadonlyArray<Observation>,
+  outcomes: ReadonlyArray<Outcome>,
+): ReadonlyArray<Observation> =>
+  outcomes
+    .flatMap((outcome) => ownOf(outcome) ?? [])
+    .reduce(
+      (all, own) => (all.some((one) => includes(one, own)) ? all : [...all, own]),
+      observations,
+    )
+
+const ownOf = (outcome: Outcome): Observation | undefined => {
+  if ("reason" in outcome || outcome.provenance === undefined) return undefined
+  const { provenance, url: _, ...figures } = outcome
+  const { fetchedAt, index, provider } = provenance
+  return { fetchedAt, lastFetchedAt: fetchedAt, provider, index, ...figures }
+}
+
+const includes = (one: Observation, { fetchedAt, provider }: Observation) =>
+  one.provider === provider && one.fetchedAt <= fetchedAt && fetchedAt <= one.lastFetchedAt
+
+/** Returns a line for each provider, in the order of their names. */
+export const linesOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Line> =>
+  [...Map.groupBy(observations, ({ provider }) => provider)]
+    .map(([provider, own]) => ({ provider, points: pointsOf(own) }))
+    .sort((a, b) => (a.provider < b.provider ? -1 : 1))
+
+const pointsOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Point> => {
+  // An observation without an index does not say whether the index changed.
+  let index: string | null = null
+  return observations
+    .map((observation) => ({
+      observation,
+      from: Date.parse(observation.fetchedAt),
+      to: Date.parse(observation.lastFetchedAt),
+    }))
+    .sort((a, b) => a.from - b.from)
+    .map((point) => {
+      const former = index
+      index = point.observation.index ?? index
+      return former === null || former === index ? point : { ...point, formerIndex: former }
+    })
+}
+
+export interface Range {
+  readonly low: number
+  readonly high: number
+}
+
+/** Returns the time from the first observation to the last one, in epoch milliseconds. */
+export const timesOf = (lines: ReadonlyArray<Line>): Range => {
+  const times = lines.flatMap(({ points }) => points.flatMap(({ from, to }) => [from, to]))
+  return { low: Math.min(...times), high: Math.max(...times) }
+}
+
+/** Returns the tens between which the values are, so that small changes stay visible. */
+export const tensAround = (values: ReadonlyArray<number>): Range => {
+  const low = Math.min(90, Math.floor(Math.min(...values) / 10) * 10)
+  return { low, high: Math.max(low + 10, Math.ceil(Math.max(...values) / 10) * 10) }
+}
+
+/** Returns the position in the range, from 0 to 100. A range without a length has its middle. */
+export const positionIn = ({ high, low }: Range, value: number): number =>
+  high === low ? 50 : ((value - low) / (high - low)) * 100

@@ -1,0 +1,370 @@
+import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
+import { type RefObject } from "preact"
+import { useEffect, useRef } from "preact/hooks"
+import type { OwnColumns } from "../../lists/outcomeTable.ts"
+import * as Address from "./Address.ts"
+import { results } from "./ConsoleState.ts"
+import { FigureChart, HistoryButton } from "./FigureChart.tsx"
+import { Menu } from "../Menu.tsx"
+import type { Row } from "./Row.ts"
+import * as TableView from "./TableView.ts"
+import { addresses, explanation, figure, number, reasons } from "../Texts.ts"
+
+interface Props {
+  readonly own: OwnColumns
+  readonly rows: ReadonlySignal<ReadonlyArray<Row>>
+  readonly filter: Signal<TableView.Filter>
+  readonly sorting: Signal<TableView.Sorting>
+}
+
+export const ResultTable = ({ filter, own, rows, sorting }: Props) => {
+  const extras = useSignal(TableView.usualColumns(own))
+  const body = useRef<HTMLTableSectionElement>(null)
+  const { above, below, end, start } = useWindow(body, rows.value.length)
+  return (
+    <section class="table" aria-labelledby="table-title">
+      <div class="filters">
+        <h2 id="table-title">Results</h2>
+        <Filters filter={filter} found={rows.value.length} />
+        <ColumnChoice own={own} extras={extras} />
+      </div>
+      <table
+        class={`data results ${extras.value.length > 0 ? "extras" : ""} ${extras.value.length > 3 ? "wide" : ""}`}
+        aria-rowcount={rows.value.length + 1}
+      >
+        <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
+        <Heads own={own} sorting={sorting} extras={extras.value} />
+        <tbody ref={body}>
+          {above > 0 && <Space height={above} />}
+          {rows.value.slice(start, end).map((row, i) => (
+            <Line key={row.place} row={row} index={start + i + 2} extras={extras.value} />
+          ))}
+          {below > 0 && <Space height={below} />}
+        </tbody>
+      </table>
+      {rows.value.length === 0 && (
+        <p class="none">
+          No address matches the filter.{" "}
+          <button type="button" onClick={() => (filter.value = TableView.everything)}>
+            Show all
+          </button>
+        </p>
+      )}
+      <FigureChart />
+    </section>
+  )
+}
+
+/** Up to this many rows are all in the page, where the browser's search finds them. */
+const fewRows = 200
+
+/** How many rows of a longer table are in the page, and how many of them are above the window. */
+const windowLength = 140
+const windowStep = 20
+
+/** The height of a row in the style, until one can be measured. */
+const usualHeight = 36
+
+/** Returns which rows are in the page, and the heights of those above and below them. */
+const useWindow = (body: RefObject<HTMLTableSectionElement | null>, count: number) => {
+  const place = useSignal({ start: 0, height: usualHeight })
+  useEffect(() => {
+    const look = () => {
+      if (body.current === null) return
+      const row = body.current.querySelector<HTMLElement>("[aria-rowindex]")
+      const height = row?.offsetHeight ?? usualHeight
+      const hidden = -body.current.getBoundingClientRect().top / height
+      const start = Math.max(0, Math.floor(hidden / windowStep - 2) * windowStep)
+      if (start !== place.value.start || height !== place.value.height)
+        place.value = { start, height }
+    }
+    look()
+    addEventListener("scroll", look, { passive: true })
+    addEventListener("resize", look)
+    return () => {
+      removeEventListener("scroll", look)
+      removeEventListener("resize", look)
+    }
+  }, [count])
+  if (count <= fewRows) return { start: 0, end: count, above: 0, below: 0 }
+  const { height } = place.value
+  const start = Math.min(place.value.start, Math.max(0, count - windowLength))
+  const end = Math.min(count, start + windowLength)
+  return { start, end, above: start * height, below: (count - end) * height }
+}
+
+const Space = ({ height }: { readonly height: number }) => (
+  <tr class="space" aria-hidden="true">
+    <td colSpan={99} style={{ height: `${height}px` }} />
+  </tr>
+)
+
+const Heads = ({
+  extras,
+  own,
+  sorting,
+}: Pick<Props, "own" | "sorting"> & { readonly extras: ReadonlyArray<TableView.Extra> }) => (
+  <thead>
+    <tr>
+      <Head sorting={sorting} by="place" name="No." class="num place" />
+      <Head sorting={sorting} by="url" name="Address" class="url" />
+      <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
+      <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
+      <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
+      {extras.map((extra) => (
+        <Head
+          key={extra}
+          sorting={sorting}
+          by={extra}
+          name={columnName(extra, own)}
+          class={`extra ${extra}`}
+        />
+      ))}
+    </tr>
+  </thead>
+)
+
+const Head = ({
+  by,
+  class: className = "num figure",
+  name,
+  short,
+  sorting,
+}: {
+  readonly sorting: Signal<TableView.Sorting>
+  readonly by: TableView.Sorting["by"]
+  readonly name: string
+  readonly short?: string
+  readonly class?: string
+}) => {
+  const { descending } = sorting.value
+  const isSorted = sorting.value.by === by
+  // The first press on a column sorts figures from the highest, and other values from the lowest.
+  const descendsFirst = className.includes("figure") || by === "source"
+  return (
+    <th
+      scope="col"
+      class={className}
+      aria-sort={isSorted ? (descending ? "descending" : "ascending") : undefined}
+    >
+      <button
+        type="button"
+        title={name}
+        onClick={() => (sorting.value = { by, descending: isSorted ? !descending : descendsFirst })}
+      >
+        <span class="arrow" aria-hidden="true">
+          {isSorted ? (descending ? "↓" : "↑") : ""}
+        </span>
+        <span class={short === undefined ? "text" : "long text"}>{name} </span>
+        {short !== undefined && <span class="short">{short}</span>}
+      </button>
+    </th>
+  )
+}
+
+const Line = ({
+  extras,
+  index,
+  row,
+}: {
+  readonly row: Row
+  /** The number of the row in the whole table, whose first row has the heads. */
+  readonly index: number
+  readonly extras: ReadonlyArray<TableView.Extra>
+}) => {
+  const { figures, outcome, place, reason, sameAs, url } = row
+  return (
+    <tr aria-rowindex={index}>
+      <td class="num place">{number(place)}</td>
+      <td class="url" role="rowheader">
+        <div class="line">
+          <Url url={url} />
+          {sameAs !== undefined && <span class="hint same">same as No. {number(sameAs)}</span>}
+          <span class="icons">
+            {reason !== "INVALID_URL" && <LinkOut url={url} />}
+            {figures !== undefined && <HistoryButton url={url} />}
+          </span>
+        </div>
+      </td>
+      {figures !== undefined ? (
+        TableView.figures.map((figure) => (
+          <Cell key={figure} kind={figure} value={figures[figure]} />
+        ))
+      ) : (
+        <td class="num why" colSpan={3}>
+          {reason === undefined ? (
+            <span class="hint">Waiting</span>
+          ) : (
+            <span class={`chip reason ${reason === "INVALID_URL" ? "warn" : "bad"}`} tabIndex={0}>
+              {reasons[reason].label}
+              <span class="tip">{explanation(outcome, reason)}</span>
+            </span>
+          )}
+        </td>
+      )}
+      {extras.map((extra) => (
+        <ExtraCell key={extra} row={row} column={extra} />
+      ))}
+    </tr>
+  )
+}
+
+/** The end of an address that stays when its middle is cut. */
+const tailLength = 12
+
+/** Emphasises the host, because users look for it first. The style cuts the middle. */
+const Url = ({ url }: { readonly url: string }) => {
+  const { host, rest, scheme } = Address.partsOf(url)
+  const cut = rest.length > 2 * tailLength ? rest.length - tailLength : rest.length
+  return (
+    <span class="address">
+      <span class="head">
+        {scheme !== "" && <span class="scheme">{scheme}</span>}
+        <span class="host">{host}</span>
+        {rest.slice(0, cut)}
+      </span>
+      {cut < rest.length && <span class="tail">{rest.slice(cut)}</span>}
+    </span>
+  )
+}
+
+const LinkOut = ({ url }: { readonly url: string }) => {
+  const link = Address.linkOf(url)
+  return link === undefined ? null : (
+    <a href={link} target="_blank" rel="noreferrer" aria-label={`Open ${url} in a new tab`}>
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M6 3H3v10h10v-3M9 3h4v4M13 3 7.500 8.500" />
+      </svg>
+    </a>
+  )
+}
+
+const Cell = ({
+  kind,
+  value,
+}: {
+  readonly kind: TableView.Figure
+  readonly value: number | undefined
+}) => (
+  <td class={`num figure ${kind} ${kind === "spamScore" ? TableView.severity(value) : ""}`}>
+    {value === undefined ? (
+      <span class="hint" title="The provider has no figure">
+        –<span class="unseen"> none</span>
+      </span>
+    ) : (
+      <>
+        <span class="track" aria-hidden="true">
+          <span style={{ width: `${value}%` }} />
+        </span>
+        <span class="value">{figure(value)}</span>
+      </>
+    )}
+  </td>
+)
+
+const ExtraCell = ({ column, row }: { readonly row: Row; readonly column: TableView.Extra }) => {
+  const text = TableView.cellOf(row, column)
+  const provenance = row.figures?.provenance
+  return column === "source" && provenance !== undefined ? (
+    <td class="extra source" title={`${provenance.provider}, ${provenance.fetchedAt}`}>
+      {isEstimate(provenance.index) ? "estimate" : provenance.source}{" "}
+      <time>{provenance.fetchedAt.slice(0, 10)}</time>
+    </td>
+  ) : (
+    <td class={`extra ${column}`} title={text}>
+      {text}
+    </td>
+  )
+}
+
+/** Figures that are computed from an imported list. */
+const isEstimate = (index: string | null) => index?.includes("estimate") === true
+
+const columnName = (column: TableView.Extra, own: OwnColumns): string =>
+  TableView.allColumns(own).find(([other]) => other === column)?.[1] ?? ""
+
+const ColumnChoice = ({
+  extras,
+  own,
+}: {
+  readonly own: OwnColumns
+  readonly extras: Signal<ReadonlyArray<TableView.Extra>>
+}) => (
+  <Menu class="columns" label="Columns">
+    {TableView.allColumns(own).map(([column, name]) => (
+      <label key={column} class="choice">
+        <input
+          type="checkbox"
+          checked={extras.value.includes(column)}
+          onChange={({ currentTarget }) =>
+            (extras.value = TableView.allColumns(own)
+              .map(([other]) => other)
+              .filter((other) =>
+                other === column ? currentTarget.checked : extras.value.includes(other),
+              ))
+          }
+        />
+        {name}
+      </label>
+    ))}
+  </Menu>
+)
+
+const Filters = ({ filter, found }: Pick<Props, "filter"> & { readonly found: number }) => {
+  const { outcome, tenth, text } = filter.value
+  const change = (part: Partial<TableView.Filter>) => (filter.value = { ...filter.value, ...part })
+  return (
+    <>
+      <label>
+        <span class="unseen">Filter by address</span>
+        <input
+          type="search"
+          placeholder="Filter by address"
+          spellcheck={false}
+          autocapitalize="off"
+          value={text}
+          onInput={(event) => change({ text: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        <span class="unseen">Show</span>
+        <select
+          value={outcome}
+          onChange={(event) => change({ outcome: outcomeOf(event.currentTarget.value) })}
+        >
+          {Object.entries(outcomes).map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      {tenth !== undefined && (
+        <button type="button" onClick={() => change({ tenth: undefined })}>
+          {TableView.figureNames[tenth.figure]} {tenth.number * 10}–{tenth.number * 10 + 10}{" "}
+          <span aria-hidden="true">×</span>
+          <span class="unseen">: remove this filter</span>
+        </button>
+      )}
+      <p class="hint" role="status">
+        {TableView.isEverything(filter.value)
+          ? addresses(found)
+          : `${number(found)} of ${addresses(results.value.total)}`}
+      </p>
+    </>
+  )
+}
+
+const outcomes: Readonly<Record<TableView.Filter["outcome"], string>> = {
+  all: "All",
+  checked: "Checked",
+  failed: "Not checked",
+  waiting: "Waiting",
+  INVALID_URL: reasons.INVALID_URL.label,
+  PROVIDER_ERROR: reasons.PROVIDER_ERROR.label,
+  SERVER_ERROR: reasons.SERVER_ERROR.label,
+}
+
+const isOutcome = (name: string): name is TableView.Filter["outcome"] => name in outcomes
+
+const outcomeOf = (name: string) => (isOutcome(name) ? name : "all")

@@ -1,0 +1,57 @@
+/** A row of the console's results: a row of the user's list, and its outcome. */
+import type { Failure, Outcome, Success } from "../../client/PromiseClient.ts"
+import type { Item } from "../../lists/UrlList.ts"
+import type { Run } from "../../lists/Run.ts"
+
+/** A row without an outcome still waits to be checked. */
+export interface Row extends Item {
+  /** The position in the list, from 1. */
+  readonly place: number
+  readonly outcome?: Outcome
+  /** The figures of the outcome, if it has any. */
+  readonly figures?: Success
+  /** Why the outcome has no figures. */
+  readonly reason?: Reason
+  /** The place of the first row with the same target, when that is another row. */
+  readonly sameAs?: number
+}
+
+export type Reason = Failure["reason"]
+
+export const make = (
+  item: Item,
+  place: number,
+  outcome: Outcome | undefined,
+  sameAs?: number,
+): Row => ({
+  ...item,
+  place,
+  ...(outcome !== undefined && {
+    outcome,
+    ...("reason" in outcome ? { reason: outcome.reason } : { figures: outcome }),
+  }),
+  ...(sameAs !== undefined && { sameAs }),
+})
+
+/** The rows of a list, with the outcomes that its run has. */
+export const rowsOf = (
+  items: ReadonlyArray<Item>,
+  run: Pick<Run, "outcomeOf" | "targetOf">,
+): ReadonlyArray<Row> => {
+  const firsts = new Map<string, number>()
+  return items.map((item, i) => {
+    const target = run.targetOf(item.url)
+    const first = target === undefined ? undefined : firsts.get(target)
+    if (target !== undefined && first === undefined) firsts.set(target, i + 1)
+    return make(item, i + 1, run.outcomeOf(item.url), first)
+  })
+}
+
+export const isWaiting = ({ outcome }: Row) => outcome === undefined
+
+/** True when a retry may succeed. An address that the vendor does not know waits for an hour. */
+export const isWorthRetrying = ({ outcome }: Row) =>
+  outcome !== undefined &&
+  "reason" in outcome &&
+  outcome.reason !== "INVALID_URL" &&
+  outcome.cause !== "unknown"

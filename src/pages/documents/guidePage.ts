@@ -1,0 +1,4 @@
+/** The script of the guide's pages: the colours that the user chose. */
+import * as Theme from "../Theme.ts"
+
+Theme.start()

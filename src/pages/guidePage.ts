@@ -1,4 +1,0 @@
-/** The script of the guide's pages: the colours that the user chose. */
-import * as Theme from "./Theme.ts"
-
-Theme.start()

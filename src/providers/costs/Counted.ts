@@ -1,0 +1,243 @@
+/**
+ * Counts what the calls to a vendor cost, and stops them at a ceiling. No call waits for the counts:
+ * they are gathered in memory, and written a second later.
+ *
+ * Targets in flight count against the ceiling before their call, so one process never passes it.
+ * Other processes are known by their sums in the database, which are read every three seconds.
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+import { dayMs, endOf, startOf } from "../../ledger/budgets/Budget.ts"
+import { dayOf } from "../../ledger/usage/Usage.ts"
+import { failureOf, ProviderError } from "../MetricsProvider.ts"
+import { logOnce } from "../logOnce.ts"
+import * as Meters from "../ProviderMeters.ts"
+import * as MonotonicClock from "../../check/MonotonicClock.ts"
+import { type Cost, Costs, monthOf, nothing, summed } from "./Costs.ts"
+import type { Answer, CallContext, Vendor } from "../Vendor.ts"
+
+export interface Options {
+  /** Maximum number of rows in a UTC month, and the name of its setting. */
+  readonly ceiling?: { readonly rows: number; readonly setting: string } | undefined
+  /** The price of 1,000 rows, in millionths of the vendor's currency. */
+  readonly price?: number | undefined
+}
+
+type Call = Vendor["Type"]["call"]
+
+/** How long the sum of the month is used, in milliseconds. */
+const freshMs = 3000
+
+export const make = (
+  inner: Vendor["Type"],
+  { ceiling, price }: Options = {},
+): Effect.Effect<Vendor["Type"], never, Costs | Scope.Scope> =>
+  Effect.gen(function* () {
+    const costs = yield* Costs
+    const meters = Meters.make(inner.name)
+    const fail = (reason: ProviderError["reason"], detail: string, more = {}) =>
+      new ProviderError({ provider: inner.name, reason, detail, isUnsent: true, ...more })
+    /** Held while the sums are written or read, so that no count is in both or in neither. */
+    const mutex = yield* Effect.makeSemaphore(1)
+    const writeFailed = inTime((cause) =>
+      Effect.logWarning(
+        "The counts of calls to providers cannot be written to the database. The service keeps them and tries again. To check the database, run 'authority doctor'.",
+        cause,
+      ),
+    )
+    const readFailed = inTime((cause) =>
+      Effect.logWarning(
+        "The ceiling of a provider cannot be checked in the database, so the provider is not asked. To check the database, run 'authority doctor'.",
+        cause,
+      ),
+    )
+    let waiting: ReadonlyArray<Cost> = []
+    let writing: ReadonlyArray<Cost> = []
+    let month = { start: 0, storedRows: 0, readAt: Number.NEGATIVE_INFINITY }
+    let inFlight = 0
+    /** The targets of this month's calls without an answer: the vendor may have billed them. */
+    let unanswered = 0
+
+    const isWaiting = yield* Queue.sliding<void>(1)
+    const keep = (sums: ReadonlyArray<Cost>) => {
+      waiting = summed([...waiting, ...sums])
+      isWaiting.unsafeOffer(undefined)
+    }
+
+    const rowsOfMonth = (sums: ReadonlyArray<Cost>) =>
+      sums.reduce((all, { day, rows }) => (day * dayMs < month.start ? all : all + rows), 0)
+
+    const write = Effect.suspend(() => {
+      writing = waiting
+      waiting = []
+      if (!Arr.isNonEmptyReadonlyArray(writing)) return Effect.void
+      return costs.add(writing).pipe(
+        Effect.onExit((exit) =>
+          Effect.sync(() => {
+            if (Exit.isSuccess(exit)) month.storedRows += rowsOfMonth(writing)
+            else keep(writing)
+            writing = []
+          }),
+        ),
+      )
+    }).pipe(mutex.withPermits(1), writeFailed("5 seconds"), Effect.ignore)
+
+    yield* Effect.addFinalizer(() => Effect.interruptible(write))
+    yield* Queue.take(isWaiting).pipe(
+      Effect.zipRight(Effect.delay(write, "1 second")),
+      Effect.forever,
+      Effect.forkScoped,
+    )
+
+    const isFresh = Effect.zipWith(
+      MonotonicClock.now,
+      Clock.currentTimeMillis,
+      (now, time) => now < month.readAt + freshMs && month.start === startOf("month", time),
+    )
+
+    const read = Effect.gen(function* () {
+      const readAt = yield* MonotonicClock.now
+      const start = startOf("month", yield* Clock.currentTimeMillis)
+      const { rows } = yield* monthOf(costs, inner.name)
+      if (start !== month.start) unanswered = 0
+      month = { start, storedRows: rows, readAt }
+    }).pipe(Effect.unlessEffect(isFresh), mutex.withPermits(1), readFailed("1 second"))
+
+    /** Knows what was bought in this month, at most three seconds ago. */
+    const known =
+      ceiling === undefined
+        ? Effect.void
+        : Effect.unlessEffect(read, isFresh).pipe(
+            Effect.catchAll(() => fail("Unavailable", "its ceiling cannot be checked")),
+          )
+
+    /** Returns how many of `count` targets may be sent, or why none may. */
+    const roomFor = (count: number, time: number) => {
+      if (ceiling === undefined) return count
+      const bought = month.storedRows + rowsOfMonth(writing) + rowsOfMonth(waiting) + unanswered
+      const room = Math.max(0, ceiling.rows - bought - inFlight)
+      meters.ceilingRowsLeft(Math.max(0, room - count))
+      if (room > 0) return Math.min(count, room)
+      return bought < ceiling.rows
+        ? fail("Throttled", "the calls in flight may use the rest of its ceiling", {
+            retryAfter: Duration.seconds(1),
+          })
+        : exhausted((endOf("month", time) ?? time) - time)
+    }
+
+    const exhausted = (endsInMs?: number) =>
+      fail(
+        "Exhausted",
+        `the ceiling ${ceiling?.setting} of ${ceiling?.rows} rows a month is reached`,
+        endsInMs === undefined ? {} : { retryAfter: Duration.millis(endsInMs) },
+      )
+
+    /** Counts a call that has ended. */
+    const count = (targets: number, time: number, exit: Exit.Exit<Answer, ProviderError>) => {
+      inFlight -= targets
+      const result = resultOf(exit)
+      if (result === undefined) return
+      const { cost: reported, rows } = Exit.isSuccess(exit) ? exit.value : free
+      const cost = costOf(rows, reported, price)
+      const call = { ...nothing, provider: inner.name, day: dayOf(time), calls: 1, rows, cost }
+      keep([result === "answered" ? call : { ...call, [result]: 1 }])
+      meters.rowsBought(rows)
+      if (cost !== null) meters.cost(cost / million)
+      if (result === "unanswered") {
+        unanswered += targets
+        meters.unknownCalls(1)
+      }
+      return { result, rows, cost: cost === null ? null : cost / million }
+    }
+
+    const call: Call = (targets, context) =>
+      Effect.uninterruptibleMask((restore) =>
+        Effect.gen(function* () {
+          yield* restore(known)
+          const startedAt = yield* MonotonicClock.now
+          const time = yield* Clock.currentTimeMillis
+          const room = roomFor(targets.length, time)
+          if (typeof room !== "number") return yield* room
+          inFlight += room
+          const [sent, rest] = Arr.splitNonEmptyAt(targets, room)
+          const { outcomes, ...billed } = yield* restore(inner.call(sent, context)).pipe(
+            Effect.onExit((exit) =>
+              Effect.suspend(() => logOf(count(room, time, exit), sent.length, context, startedAt)),
+            ),
+          )
+          if (rest.length === 0) return { outcomes, ...billed }
+          const failed = failureOf(exhausted())
+          return { outcomes: [...outcomes, ...rest.map(() => failed)], ...billed }
+        }),
+      )
+
+    const logOf = (
+      counted: ReturnType<typeof count>,
+      targets: number,
+      { requestIds }: CallContext,
+      startedAt: number,
+    ) =>
+      counted === undefined
+        ? Effect.void
+        : Effect.flatMap(MonotonicClock.now, (now) =>
+            Effect.annotateLogs(Effect.logDebug("A call to the provider has ended."), {
+              provider: inner.name,
+              targets,
+              ...counted,
+              ms: Math.round(now - startedAt),
+              requestIds,
+            }),
+          )
+
+    return { ...inner, call }
+  })
+
+const free = { rows: 0, cost: undefined }
+
+const million = 1_000_000
+
+/** In millionths of the currency; null when nobody knows. */
+const costOf = (rows: number, reported: number | undefined, price: number | undefined) => {
+  if (reported !== undefined) return Math.round(reported * million)
+  return price === undefined ? null : Math.round((rows * price) / 1000)
+}
+
+/** What came of a call; undefined when it was not sent. */
+const resultOf = (exit: Exit.Exit<unknown, ProviderError>) => {
+  if (Exit.isSuccess(exit)) return "answered"
+  const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
+  if (error?.isUnsent === true) return undefined
+  return error === undefined || mayBeBilled(error) ? "unanswered" : "failed"
+}
+
+/** The details are those of `VendorHttp`: the code of the connection, or the status. */
+const mayBeBilled = ({ detail, reason }: ProviderError) =>
+  reason === "Timeout" ||
+  reason === "Malformed" ||
+  (reason === "Unreachable" && !neverConnected.test(detail)) ||
+  (reason === "Unavailable" && gateway.test(detail))
+
+const neverConnected =
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|(ERR_TLS|ERR_SSL|CERT|UNABLE_TO)_\w+)$/
+
+/** A proxy answers so for the vendor, which may have got the call. */
+const gateway = /^HTTP 50[24]\b/
+
+/** Limits an effect to a time, and logs its failures: once, until it has succeeded again. */
+const inTime = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+  const logged = logOnce(log)
+  return (limit: Duration.DurationInput) =>
+    <A>(effect: Effect.Effect<A>): Effect.Effect<void, "failed"> =>
+      Effect.timeoutFail(effect, { duration: limit, onTimeout: () => "no answer in time" }).pipe(
+        logged,
+        Effect.asVoid,
+        Effect.catchAllCause(() => Effect.fail("failed" as const)),
+      )
+}

@@ -1,0 +1,127 @@
+/** Reports what calls to vendors cost beside what was sold, and beside the vendors' own counts. */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import * as Usage from "../../ledger/usage/Usage.ts"
+import { type Circuit, quotaDocumentOf, statusInTime } from "../MetricsProvider.ts"
+import { Costs, monthOf, type Range, type Sum } from "./Costs.ts"
+import { inTime, type StoreTimeout } from "../../ledger/StoreTimeout.ts"
+
+/** A row of the report, by the names that its JSON has. */
+export type Row = Bought | Sold
+
+/** What the calls to a vendor on a day cost. `cost` is in the vendor's currency. */
+export interface Bought extends Sum {
+  readonly provider: string
+  /** A UTC day such as 2026-11-24. */
+  readonly day: string
+}
+
+/** What was sold on a day. Nobody knows of which vendor it was bought. */
+export interface Sold {
+  readonly provider: null
+  readonly day: string
+  /** The successful checks that cost the operator nothing. */
+  readonly answeredFromCache: number
+  readonly creditsCharged: number
+}
+
+/** The vendor's own count beside ours. */
+export interface Count {
+  readonly provider: string
+  /** What the calls in this UTC month cost. `cost` is in the vendor's currency. */
+  readonly month: Sum
+  /** What the vendor says now; null when it does not say. */
+  readonly quota: ReturnType<typeof quotaDocumentOf>
+  /** Why the vendor did not answer; null when it did. */
+  readonly error: string | null
+}
+
+export interface Question extends Range {
+  /** The maximum number of rows: the newest ones. Absent: no maximum. */
+  readonly limit?: number | undefined
+}
+
+export interface Report {
+  /** Oldest first. What was sold on a day is its last row. */
+  readonly rows: ReadonlyArray<Row>
+  /** Of the vendors in the question; absent without them. */
+  readonly counts?: ReadonlyArray<Count>
+}
+
+export type Vendor = Pick<Circuit, "provider" | "status">
+
+export class ProviderReport extends Context.Tag("authority/ProviderReport")<
+  ProviderReport,
+  {
+    /**
+     * Asks the vendors for their counts, free of charge. Fails with StoreTimeout at the Deadline,
+     * before it asks a vendor. May die with StoreFailure.
+     */
+    readonly report: (
+      question: Question,
+      vendors?: ReadonlyArray<Vendor>,
+    ) => Effect.Effect<Report, StoreTimeout>
+  }
+>() {}
+
+export const layer: Layer.Layer<ProviderReport, never, Costs | CreditLedger> = Layer.effect(
+  ProviderReport,
+  Effect.gen(function* () {
+    const costs = yield* Costs
+    const { usage } = yield* CreditLedger
+
+    const rowsOf = Effect.fnUntraced(function* ({ limit, ...range }: Question) {
+      const bought = (yield* costs.days(range)).map(boughtOf)
+      const sold = (yield* usage({ by: "day", ...range })).flatMap(soldOf)
+      const all = [...bought, ...sold].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))
+      return limit === undefined ? all : all.slice(-limit)
+    })
+
+    const count = Effect.fnUntraced(function* (vendor: Vendor) {
+      const { provider } = vendor
+      const month = shown(yield* inTime(monthOf(costs, provider)))
+      const said = yield* Effect.either(statusInTime(vendor))
+      return Either.match(said, {
+        onLeft: ({ message }): Count => ({ provider, month, quota: null, error: message }),
+        onRight: ({ quota }) => ({ provider, month, quota: quotaDocumentOf(quota), error: null }),
+      })
+    })
+
+    return ProviderReport.of({
+      report: Effect.fn("ProviderReport.report")(function* (question, vendors) {
+        const rows = yield* inTime(rowsOf(question))
+        if (vendors === undefined) return { rows }
+        return { rows, counts: yield* Effect.forEach(vendors, count, { concurrency: "unbounded" }) }
+      }),
+    })
+  }),
+)
+
+const shown = ({ calls, cost, failed, rows, unanswered }: Sum): Sum => ({
+  calls,
+  rows,
+  cost: cost === null ? null : cost / 1_000_000,
+  failed,
+  unanswered,
+})
+
+const boughtOf = ({ day, provider, ...sum }: Sum & { provider: string; day: number }): Row => ({
+  provider,
+  day: Usage.dateOf(day),
+  ...shown(sum),
+})
+
+const soldOf = ({ credits, day, known }: Usage.Row): ReadonlyArray<Row> =>
+  day === null
+    ? []
+    : [
+        {
+          provider: null,
+          day: Usage.dateOf(day),
+          answeredFromCache: known,
+          creditsCharged: credits,
+        },
+      ]

@@ -1,0 +1,214 @@
+/**
+ * Caches a vendor's figures: the most recently used figures in memory, and all figures in a store
+ * that other processes share. Failures are not cached.
+ *
+ * `reading` is outside the queue of calls to the vendor, so a cache hit does not wait in it.
+ * `saving` is inside the queue: figures are in memory before any request gets them, and are saved
+ * also when every request has left.
+ */
+import * as Arr from "effect/Array"
+import type * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
+import * as Option from "effect/Option"
+import type * as Scope from "effect/Scope"
+import { Lru } from "../../check/Lru.ts"
+import { checkedFrom, missing, type Outcome } from "../../check/Metrics.ts"
+import { type Figures, MetricsCache } from "./MetricsCache.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Target } from "../../check/Target.ts"
+import * as Meters from "../ProviderMeters.ts"
+import * as FigureWriter from "./FigureWriter.ts"
+import type { Vendor } from "../Vendor.ts"
+
+type Provider = MetricsProvider["Type"]
+
+export interface Options {
+  /** How long figures stay valid after the vendor's answer. Zero turns the cache off. */
+  readonly ttl: Duration.Duration
+  /** Younger figures are not bought anew, whatever age the client accepts; default 0. */
+  readonly minAge?: Duration.DurationInput
+  /** How long past their lifetime figures still answer when the vendor fails; default 0. */
+  readonly staleIfError?: Duration.DurationInput
+  /** How long observations are kept; default 0, which keeps none. */
+  readonly history?: Duration.DurationInput
+  /**
+   * Maximum number of pages whose figures are in memory. The limit is per provider. A page with a
+   * long address counts as several pages, as `Lru` says.
+   */
+  readonly capacity: number
+}
+
+export interface Cached {
+  /** Returns a provider that reads from the cache first, and asks `inner` only for cache misses. */
+  readonly reading: (inner: Provider) => Provider
+  /** Returns a vendor that saves the figures of its answers in the cache. */
+  readonly saving: (vendor: Vendor["Type"]) => Vendor["Type"]
+}
+
+const readTimeout = "1 second"
+
+/** Makes the cache of one provider. When the scope closes, writes the queued figures to the store. */
+export const make = (
+  provider: string,
+  options: Options,
+): Effect.Effect<Cached, never, MetricsCache | Scope.Scope> =>
+  Effect.gen(function* () {
+    if (Duration.isZero(options.ttl)) return { reading: identity, saving: identity }
+    const ttlMs = Duration.toMillis(options.ttl)
+    const minAgeMs = Duration.toMillis(options.minAge ?? 0)
+    const staleMs = Duration.toMillis(options.staleIfError ?? 0)
+    const historyMs = Duration.toMillis(options.history ?? 0)
+    const store = yield* MetricsCache
+    const clock = yield* Effect.clock
+    const memory = new Memory(options.capacity)
+    const meters = Meters.make(provider)
+    const write = yield* FigureWriter.make(store, Math.max(ttlMs + staleMs, historyMs))
+    const tolerant = FigureWriter.onceInARow(warnOfReads)
+
+    const accepted = (maxAgeMs: number) => Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs))
+
+    /** Returns the stored figures fetched after `since`; none when the store fails or is slow. */
+    const read = (pages: Arr.NonEmptyReadonlyArray<string>, since: number) =>
+      Effect.map(
+        tolerant(FigureWriter.inTime(store.get(provider, pages, since), readTimeout), []),
+        (found) => new Map(found.map((one) => [one.page, one])),
+      )
+
+    const recallAll = (targets: ReadonlyArray<Target>) => {
+      const since = clock.unsafeCurrentTimeMillis() - ttlMs
+      const outcomes: Array<Outcome> = []
+      for (const { page } of targets) {
+        const outcome = memory.recall(page, since)
+        if (outcome === undefined) return undefined
+        outcomes.push(outcome)
+      }
+      return outcomes
+    }
+
+    /** Finds figures in memory, or else in the store; undefined for a cache miss. */
+    const find = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>, maxAgeMs: number) {
+      const since = (yield* Clock.currentTimeMillis) - accepted(maxAgeMs)
+      const known = targets.map(({ page }) => memory.recall(page, since))
+      const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
+      if (!Arr.isNonEmptyArray(pages)) return known
+      const stored = yield* read(pages, since)
+      return targets.map(({ page }, i) => {
+        // Figures that a call fetched during the read are newer than those that the read found.
+        const outcome = known[i] ?? memory.recall(page, since)
+        const found = outcome === undefined ? stored.get(page) : undefined
+        return found === undefined ? outcome : memory.learn(found)
+      })
+    })
+
+    /** Replaces failures of the vendor by figures that are past their lifetime. */
+    const staleIfFailed = Effect.fnUntraced(function* (
+      targets: ReadonlyArray<Target>,
+      outcomes: ReadonlyArray<Outcome>,
+    ) {
+      const pages = targets.flatMap(({ page }, i) => (hasFailed(outcomes[i]) ? [page] : []))
+      if (staleMs === 0 || !Arr.isNonEmptyArray(pages)) return outcomes
+      const stored = yield* read(pages, (yield* Clock.currentTimeMillis) - ttlMs - staleMs)
+      return outcomes.map((outcome, i) => {
+        const found = hasFailed(outcome) ? stored.get(targets[i]?.page ?? "") : undefined
+        return found === undefined
+          ? outcome
+          : checkedFrom(found.metrics, { ...originOf(found), source: "stale" })
+      })
+    })
+
+    return {
+      reading: (inner) => ({
+        ...inner,
+        known: (targets) =>
+          Effect.sync(() => {
+            const outcomes = recallAll(targets)
+            if (outcomes === undefined) return Option.none()
+            meters.cacheHits(outcomes.length)
+            return Option.some(outcomes)
+          }),
+        prospects: Effect.fnUntraced(function* (targets, maxAgeMs = Number.POSITIVE_INFINITY) {
+          const found = yield* find(targets, maxAgeMs)
+          const open = targets.filter((_, i) => found[i] === undefined)
+          if (!Arr.isNonEmptyArray(open)) return found.map(() => "known" as const)
+          const given = (yield* inner.prospects(open, maxAgeMs))[Symbol.iterator]()
+          return found.map((outcome) =>
+            outcome === undefined ? (given.next().value ?? "asked") : "known",
+          )
+        }),
+        lookup: Effect.fnUntraced(function* (targets, context) {
+          const found = yield* find(targets, context.maxAgeMs)
+          const missed = targets.filter((_, i) => found[i] === undefined)
+          meters.cacheHits(targets.length - missed.length)
+          if (!Arr.isNonEmptyArray(missed)) return found.map((outcome) => outcome ?? missing)
+          meters.cacheMisses(missed.length)
+          const given = (yield* inner.lookup(missed, context))[Symbol.iterator]()
+          const outcomes = found.map((outcome) => outcome ?? given.next().value ?? missing)
+          return yield* staleIfFailed(targets, outcomes)
+        }),
+      }),
+
+      saving: (vendor) => ({
+        ...vendor,
+        call: Effect.fnUntraced(function* (targets, context) {
+          const answer = yield* vendor.call(targets, context)
+          const fetchedAt = yield* Clock.currentTimeMillis
+          const bought = answer.outcomes.flatMap((outcome, i): ReadonlyArray<Figures> => {
+            const page = targets[i]?.page
+            if (outcome._tag === "Failed" || outcome.isPartial || page === undefined) return []
+            const { index, metrics, of } = outcome
+            return [{ provider, page, metrics, fetchedAt, index, of }]
+          })
+          bought.forEach((figures) => memory.learn(figures))
+          yield* write(bought)
+          const outcomes = answer.outcomes.map((outcome) =>
+            outcome._tag === "Checked" ? { ...outcome, fetchedAt } : outcome,
+          )
+          return { ...answer, outcomes }
+        }),
+      }),
+    }
+  })
+
+/** True when the vendor failed. It did not fail when it answered that it does not know the target. */
+const hasFailed = (outcome: Outcome | undefined) =>
+  outcome?._tag === "Failed" && outcome.reason === "PROVIDER_ERROR" && outcome.cause !== "unknown"
+
+const originOf = ({ fetchedAt, index, of, provider }: Figures) => ({
+  provider,
+  fetchedAt,
+  index,
+  of,
+})
+
+/** An outcome in memory. */
+type Kept = Outcome & { readonly fetchedAt: number }
+
+class Memory {
+  private readonly kept: Lru<Kept>
+
+  constructor(capacity: number) {
+    this.kept = new Lru(capacity)
+  }
+
+  /** Returns the figures of a page if they were fetched after `since`. */
+  recall(page: string, since: number): Outcome | undefined {
+    const kept = this.kept.get(page)
+    return kept !== undefined && kept.fetchedAt > since ? kept : undefined
+  }
+
+  learn(figures: Figures): Outcome {
+    const { metrics, page } = figures
+    const outcome: Kept = { _tag: "Checked", metrics, source: "known", ...originOf(figures) }
+    this.kept.set(page, outcome)
+    return outcome
+  }
+}
+
+const warnOfReads = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(
+    "The cached figures in the database cannot be read. Figures that are not in memory are bought until this is over. To check the database, run 'authority doctor'.",
+    cause,
+  )

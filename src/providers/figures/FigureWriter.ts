@@ -1,0 +1,108 @@
+/**
+ * Writes figures to the store behind the answers: no request waits for a write, and a slow or
+ * failing write or sweep costs nothing but the figures that it would have stored.
+ */
+import * as Arr from "effect/Array"
+import type * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import type { Figures, MetricsCache } from "./MetricsCache.ts"
+import { logOnce } from "../logOnce.ts"
+import * as SteadyClock from "../../ledger/SteadyClock.ts"
+
+/** Queues figures to be written. Drops those that do not fit into the queue. */
+export type Write = (figures: ReadonlyArray<Figures>) => Effect.Effect<void>
+
+const maxQueued = 20_000
+/** Maximum number of pages in one write. It takes SQLite about 2 ms, in which nothing else runs. */
+const putSize = 200
+/** So long after a write, more figures are collected for the next one. */
+const pause = "200 millis"
+const writeTimeout = "2 seconds"
+
+/**
+ * Starts to write, and to delete every ten minutes what is older than `keptMs`. When the scope
+ * closes, writes what is queued.
+ */
+export const make = (
+  store: MetricsCache["Type"],
+  keptMs: number,
+): Effect.Effect<Write, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const queue = yield* Queue.dropping<Figures>(maxQueued)
+    const tolerant = onceInARow(warnOfWrites)
+    let isFull = false
+
+    const put = (batch: ReadonlyArray<Figures>) => {
+      const figures = [...new Map(batch.map((one) => [one.page, one])).values()]
+      return Arr.isNonEmptyArray(figures) ? inTime(store.put(figures), writeTimeout) : Effect.void
+    }
+    const turn = Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(restore(Queue.takeBetween(queue, 1, putSize)), (batch) =>
+        Effect.as(toItsEnd(tolerant(put([...batch]), undefined)), batch.length),
+      ),
+    ).pipe(Effect.flatMap((size) => Effect.sleep(size < putSize ? pause : 0)))
+    const flush = Effect.flatMap(Queue.takeAll(queue), (rest) =>
+      Effect.forEach(Arr.chunksOf(rest, putSize), put, { discard: true }),
+    )
+    const isSteady = SteadyClock.make()
+    const sweep = Effect.flatMap(isSteady, (steady) =>
+      steady
+        ? Effect.flatMap(Clock.currentTimeMillis, (now) => store.sweep(now - keptMs))
+        : Effect.void,
+    )
+
+    yield* Effect.addFinalizer(() => toItsEnd(tolerant(flush, undefined)))
+    yield* Effect.forkScoped(Effect.forever(turn))
+    yield* Effect.forkScoped(
+      Effect.repeat(
+        onceInARow(warnOfSweep)(Effect.disconnect(sweep), undefined),
+        Schedule.spaced("10 minutes"),
+      ),
+    )
+
+    return (figures) =>
+      Effect.flatMap(Queue.offerAll(queue, figures), (fits) => {
+        const isNew = !fits && !isFull
+        isFull = !fits
+        return isNew ? warnOfQueue : Effect.void
+      })
+  })
+
+/** Ends an access to the store that takes too long. The access may end later, in the background. */
+export const inTime = <A, E>(access: Effect.Effect<A, E>, duration: Duration.DurationInput) =>
+  Effect.timeout(Effect.disconnect(access), duration)
+
+/** Makes a function that replaces a failure by another value, and logs it once in a row. */
+export const onceInARow = (warn: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+  const logged = logOnce(warn)
+  return <A, E, B>(effect: Effect.Effect<A, E>, otherwise: B): Effect.Effect<A | B> =>
+    Effect.catchAllCause(logged(effect), () => Effect.succeed(otherwise))
+}
+
+/** Runs an effect to its end or its timeout, also in a finalizer, where no timeout can interrupt. */
+const toItsEnd = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.uninterruptible(
+    Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), Fiber.join),
+  )
+
+const warnOfWrites = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(
+    "Figures cannot be written to the database. They stay in memory, and are bought again after a restart. To check the database, run 'authority doctor'.",
+    cause,
+  )
+
+const warnOfSweep = (cause: Cause.Cause<unknown>) =>
+  Effect.logWarning(
+    "Old figures cannot be deleted from the database. The service tries again every ten minutes. To check the database, run 'authority doctor'.",
+    cause,
+  )
+
+const warnOfQueue = Effect.logWarning(
+  "Figures are bought faster than the database can write them. Some stay in memory only, and are bought again after a restart.",
+)

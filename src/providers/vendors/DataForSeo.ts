@@ -1,0 +1,259 @@
+/**
+ * DataForSEO's Backlinks API. One call returns ranks, another call returns spam scores. The facts
+ * about the API come from the vendor's public reference.
+ *
+ * A rank is a PageRank over the vendor's own index, from 0 to 1000. This code asks for the scale
+ * `one_hundred`: 0 to 100, logarithmic by the vendor's formula. The domain's rank becomes domain
+ * authority, and the page's rank becomes page authority. Both figures correlate with Moz's figures
+ * but are not the same. A rank of 0 means that the index has no backlinks to the domain or page. A
+ * page that is missing from the answer has no figures.
+ */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as TypeGuard from "../../database/rows/TypeGuard.ts"
+import { metricsOf, Outcome, providerFailed, Score } from "../../check/Metrics.ts"
+import type { ProviderError } from "../MetricsProvider.ts"
+import { Target } from "../../check/Target.ts"
+import { type Adapter, required } from "../Adapter.ts"
+import { Vendor } from "../Vendor.ts"
+import * as VendorHttp from "./VendorHttp.ts"
+
+// DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
+// 1000 places: one for its domain and one for its URL.
+const batchSize = 500
+
+/** `url` is the base URL of the API, including its version. */
+export const layer = ({
+  login,
+  password,
+  url,
+}: {
+  readonly url: string
+  readonly login: string
+  readonly password: Redacted.Redacted
+}): Layer.Layer<Vendor> => {
+  const http = VendorHttp.make({
+    provider: "dataforseo",
+    url,
+    secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
+  })
+
+  const call = makeCall(http, url)
+
+  const ranks = (targets: ReadonlyArray<string>) =>
+    Effect.map(
+      call("backlinks/bulk_ranks/live", { targets, rank_scale: "one_hundred" }),
+      figures(Rank, http),
+    )
+
+  const spamScores = (targets: ReadonlyArray<string>) =>
+    Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore, http))
+
+  const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
+    const domains = [...new Set(targets.map(({ domain }) => domain))]
+    const [rankOf, scored] = yield* Effect.all(
+      [
+        ranks([...domains, ...targets.map((target) => target.url)]),
+        Effect.either(spamScores(domains)),
+      ],
+      { concurrency: 2 },
+    )
+    // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
+    if (Either.isLeft(scored)) yield* warnOfSpamScores(scored.left)
+    const spamScoreOf = Option.getOrUndefined(Either.getRight(scored))
+    const absent =
+      rankOf.misfit === undefined
+        ? providerFailed("DataForSEO has no figures for the target", "unknown")
+        : providerFailed(`DataForSEO's figures cannot be read: ${rankOf.misfit}`)
+    const outcomes = targets.map((target): Outcome => {
+      const domainAuthority = rankOf.of.get(target.domain)
+      const pageAuthority = rankOf.of.get(target.url)
+      if (domainAuthority === undefined || pageAuthority === undefined) return absent
+      return Outcome.Checked({
+        metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf?.of.get(target.domain)),
+        ...(spamScoreOf === undefined && { isPartial: true }),
+      })
+    })
+    const costs = [rankOf.cost, spamScoreOf?.cost].filter((cost) => cost !== undefined)
+    const cost = costs.length === 0 ? undefined : costs.reduce((sum, cost) => sum + cost)
+    return { outcomes, rows: targets.length, cost }
+  })
+
+  const status = Effect.gen(function* () {
+    const { results } = yield* call("appendix/user_data")
+    const money = results[0]?.money
+    if (money === undefined || money === null) {
+      return yield* http.error("Malformed", "the field money is missing")
+    }
+    return { quota: { unit: "USD", allotted: money.total, left: money.balance, resetsAt: null } }
+  })
+
+  return Layer.succeed(Vendor, {
+    name: "dataforseo",
+    batchSize,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: http.watched(lookup),
+    status,
+  })
+}
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.all({
+      login: required(settings, "dataforseoLogin"),
+      password: required(settings, "dataforseoPassword"),
+    }).pipe(Effect.map((secrets) => layer({ url: settings.dataforseoUrl, ...secrets }))),
+  price: "two billed calls",
+  gives: ["spam_score"],
+}
+
+/**
+ * Returns a function that sends one task and returns its results and cost. The function fails when
+ * the call or the task has an error status.
+ */
+const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
+  /** Fails when the answer, or the task in it, has an error status. */
+  const verify = (response: VendorHttp.VendorResponse, part: Option.Option<unknown>) =>
+    Option.match(Option.flatMap(part, decodeStatus), {
+      onNone: () => Effect.void,
+      onSome: ({ status_code, status_message }) => {
+        const text = status_message ?? "without a message"
+        return status_code === ok
+          ? Effect.void
+          : http.error(reasonOf(status_code), `status ${status_code}, ${text}`, response)
+      },
+    })
+
+  return Effect.fnUntraced(function* (path: string, task?: object) {
+    const json = task === undefined ? undefined : [task]
+    const response = yield* http.send({ url: `${url}/${path}`, json })
+    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
+    yield* verify(response, response.json)
+    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
+    const [first] = tasks
+    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
+    yield* verify(response, Option.some(first))
+    return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
+  })
+}
+
+interface Figures {
+  /** Keyed by the domain or URL that was sent to the vendor. */
+  readonly of: ReadonlyMap<string, number>
+  readonly misfit: string | undefined
+  readonly cost: number | undefined
+}
+
+const warnOfSpamScores = ({ message }: ProviderError) =>
+  Effect.logWarning(
+    "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
+    message,
+  )
+
+// Returns the figures in the vendor's items. Skips items that cannot be decoded.
+const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
+  const decode = TypeGuard.decoder(Item)
+  return ({ cost, results }: Answer): Figures => {
+    const items = results.flatMap(({ items }) => items ?? [])
+    const [[misfit], values] = Arr.partitionMap(items, decode)
+    return {
+      cost,
+      misfit: misfit && http.misfit(misfit),
+      of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])),
+    }
+  }
+}
+
+// Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
+// of domains do not, so `example.com` and its home page have different keys.
+const nameOf = (target: string): string =>
+  /^https?:/i.test(target)
+    ? Option.match(Option.getRight(Target.parse(target)), {
+        onNone: () => target,
+        onSome: ({ url }) => url,
+      })
+    : target.toLowerCase()
+
+const ok = 20000
+
+// The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
+// limits. 40200, 40203 and 40210 mean that a payment, the daily cost limit or the balance is at
+// fault. Every other 402xx refuses the caller.
+const reasonOf = (code: number): ProviderError["reason"] => {
+  if (code === 40202 || code === 40209) return "Throttled"
+  if (code === 40200 || code === 40203 || code === 40210) return "Exhausted"
+  const status = Math.floor(code / 100)
+  return status === 402 ? "Refused" : VendorHttp.reasonOf(status)
+}
+
+// Schemas of DataForSEO's answers.
+
+const Status = {
+  status_code: Schema.Number,
+  status_message: Schema.optionalWith(Schema.String, { nullable: true }),
+}
+
+const Result = Schema.Struct({
+  items: Schema.NullishOr(Schema.Array(Schema.Unknown)),
+  /** Of the account, in USD: what was paid in, and what is left of it. */
+  money: Schema.NullishOr(Schema.Struct({ total: Schema.Number, balance: Schema.Number })),
+})
+
+interface Answer {
+  readonly results: ReadonlyArray<typeof Result.Type>
+  /** In USD. */
+  readonly cost: number | undefined
+}
+
+const isAmount = Schema.is(Schema.Number.pipe(Schema.between(0, 1e9)))
+
+const Body = Schema.Struct({
+  ...Status,
+  /** Of all tasks, in USD. */
+  cost: Schema.optional(Schema.Unknown),
+  tasks: Schema.optionalWith(
+    Schema.Array(
+      Schema.Struct({
+        ...Status,
+        result: Schema.NullishOr(Schema.Array(Result)),
+      }),
+    ),
+    { nullable: true, default: () => [] },
+  ),
+})
+
+/** The top of every answer. */
+const fields = [
+  "version",
+  "status_code",
+  "status_message",
+  "time",
+  "cost",
+  "tasks_count",
+  "tasks_error",
+  "tasks",
+]
+
+const decodeBody = TypeGuard.decoder(Body)
+const decodeStatus = Schema.decodeUnknownOption(Schema.Struct(Status))
+
+interface Figure {
+  readonly target: string
+  readonly figure: number
+}
+
+const Rank = Schema.Struct({
+  target: Schema.String,
+  figure: Schema.propertySignature(Score).pipe(Schema.fromKey("rank")),
+})
+
+const SpamScore = Schema.Struct({
+  target: Schema.String,
+  figure: Schema.propertySignature(Score).pipe(Schema.fromKey("spam_score")),
+})

@@ -1,0 +1,104 @@
+/**
+ * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row of the
+ * subscription's quota. The facts about the API come from Moz's public reference and a captured
+ * answer.
+ *
+ * A result names Moz's canonical page, not the requested page. So results are matched to targets by
+ * position: the first result belongs to the first target. Moz's reference promises this order for
+ * version 1 of the API, and this module relies on it for version 2 too. An answer with fewer or
+ * more results than targets is an error, and so is a result whose page has another registered
+ * domain than its target. One bad target fails the whole call with a 400.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as TypeGuard from "../../database/rows/TypeGuard.ts"
+import { Target } from "../../check/Target.ts"
+import { type Adapter, required } from "../Adapter.ts"
+import { checkedBy } from "./Moz.ts"
+import { Vendor } from "../Vendor.ts"
+import * as VendorHttp from "./VendorHttp.ts"
+
+const batchSize = 50
+
+/**
+ * `url` is the base URL of the API, including its version. A token with a colon is the access id
+ * and the secret of an account that was made before March 2024. Such a token is sent as HTTP Basic.
+ */
+export const layer = (options: {
+  readonly url: string
+  readonly token: Redacted.Redacted
+}): Layer.Layer<Vendor> => {
+  const http = VendorHttp.make({
+    provider: "moz-links-v2",
+    url: options.url,
+    secrets: credentials(options.token),
+  })
+  const checked = checkedBy(http.misfit)
+
+  const call: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
+    const json = { targets: targets.map(({ page }) => page) }
+    const response = yield* http.send({ url: `${options.url}/url_metrics`, json })
+    const { results } = yield* http.decode(response, decodeBody, ["results"])
+    if (results.length !== targets.length) {
+      const detail = `${results.length} results for ${targets.length} targets`
+      return yield* http.error("Malformed", detail)
+    }
+    const named = results.map(domainOf)
+    const wrong = targets.findIndex(({ domain }, i) => (named[i] ?? domain) !== domain)
+    if (wrong >= 0) {
+      const detail = `the result for ${targets[wrong]?.page} names the domain ${named[wrong]}`
+      return yield* http.error("Malformed", detail)
+    }
+    return { outcomes: results.map(checked), rows: targets.length, cost: undefined }
+  })
+
+  const status = Effect.gen(function* () {
+    const response = yield* http.send({ url: `${options.url}/index_metadata`, json: {} })
+    const { index_id } = yield* http.decode(response, decodeIndex)
+    return { index: index_id }
+  })
+
+  return Layer.succeed(Vendor, {
+    name: "moz-links-v2",
+    batchSize,
+    maxRefusals: Number.POSITIVE_INFINITY,
+    billsUnknown: true,
+    call: http.watched(call),
+    status,
+  })
+}
+
+export const adapter: Adapter = {
+  fromSettings: (settings) =>
+    Effect.map(required(settings, "mozLinksV2Token"), (token) =>
+      layer({ url: settings.mozLinksV2Url, token }),
+    ),
+  price: "one row",
+  gives: ["spam_score"],
+}
+
+const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {
+  const text = Redacted.value(token)
+  return text.includes(":") ? { authorization: VendorHttp.basic(text) } : { "x-moz-token": token }
+}
+
+// Schemas of Moz's answers.
+
+const Body = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
+
+const decodeBody = TypeGuard.decoder(Body)
+
+const decodeIndex = TypeGuard.decoder(Schema.Struct({ index_id: Schema.String }))
+
+const decodePage = Schema.decodeUnknownOption(Schema.Struct({ page: Schema.String }))
+
+/** The registered domain of the page that a result names; undefined when it names none. */
+const domainOf = (result: unknown): string | undefined =>
+  Option.match(decodePage(result), {
+    onNone: () => undefined,
+    onSome: ({ page }) => Either.getOrUndefined(Target.parse(page))?.domain ?? page,
+  })
