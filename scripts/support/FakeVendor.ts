@@ -5,7 +5,7 @@
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../../src/providers/MetricsProvider.ts"
-import { listen } from "./RawHttp.ts"
+import { listen } from "./listen.ts"
 
 /** One received call. */
 export interface Call {

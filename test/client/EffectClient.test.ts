@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/client/EffectClient.ts"
 import { good, refused } from "../support/serviceAnswers.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 import { start } from "../support/TestServer.ts"
 
 const clientOf = (url: string, key: string, options: Partial<Client.Options> = {}) =>

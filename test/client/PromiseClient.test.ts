@@ -24,7 +24,7 @@ import {
   ValidationError,
 } from "../../src/client/PromiseClient.ts"
 import * as Envelope from "../../src/contract/Envelope.ts"
-import { listen } from "../../scripts/support/RawHttp.ts"
+import { listen } from "../../scripts/support/listen.ts"
 import { final, good, refused, type Scripted } from "../support/serviceAnswers.ts"
 import { batchPath, start } from "../support/TestServer.ts"
 

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 import { csv, finished, ownService, timeout, toEnd } from "../support/BulkCheck.ts"
 import { start } from "../support/Program.ts"
 

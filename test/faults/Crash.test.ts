@@ -17,8 +17,8 @@ import { toEnd } from "../support/BulkCheck.ts"
 import { bundle, exited, folder, serve } from "../support/Program.ts"
 import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** A few rounds of `scripts/crash.ts`, which runs two hundred by default. */
 describe("a service that is killed under load", () => {

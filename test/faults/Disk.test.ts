@@ -8,7 +8,7 @@ import { exited, json, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../support/RawHttp.ts"
 
 const missing = SmallDisk.isMissing()
 if (missing !== undefined) {

@@ -13,7 +13,7 @@ import * as Migrations from "../../src/database/migrations/Migrations.ts"
 import * as Postgres from "../../src/database/Postgres.ts"
 import { folder, serve, start } from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 const oldData = readFileSync(
   join(import.meta.dirname, "../upgrade/8b50055-new.postgres.sql"),

@@ -39,7 +39,7 @@ import {
 import { storeFailureMessage } from "../support/load.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** Stores behind a proxy with a short silence timeout, and the same database without the proxy. */
 const behindProxy = Effect.gen(function* () {

@@ -16,8 +16,8 @@ import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, serve } from "../support/Program.ts"
 import { newDatabaseOn, postgresDatabase, sqliteFile } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** The outage is a stopped server. */
 const postgres = Effect.gen(function* () {

@@ -14,7 +14,7 @@ import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Program from "../support/Program.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 describe("PostgreSQL restarts under load", () => {
   it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>

@@ -12,8 +12,8 @@ import * as Sqlite from "../../src/database/Sqlite.ts"
 import { folder, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const Ready = Schema.parseJson(
   Schema.Struct({

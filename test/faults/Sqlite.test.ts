@@ -20,7 +20,7 @@ import {
 } from "../../scripts/support/ledger.ts"
 import { newLoad, nothingIsLost, run, storeFailureMessage } from "../support/load.ts"
 import { newFile, sqliteFile } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** A ledger and its SQL client in a new file. */
 const ledger = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))

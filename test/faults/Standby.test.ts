@@ -16,8 +16,8 @@ import * as Proxy from "../../scripts/support/Proxy.ts"
 import * as Standby from "../../scripts/support/Standby.ts"
 import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 let pair: Standby.Pair
 beforeAll(async () => {

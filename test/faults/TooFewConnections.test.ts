@@ -11,7 +11,7 @@ import * as PostgresClient from "../../src/database/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../support/RawHttp.ts"
 
 /** The superuser of the tests can use all of them. */
 const connections = 12

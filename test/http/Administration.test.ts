@@ -14,7 +14,7 @@ import * as SqlCosts from "../../src/providers/costs/SqlCosts.ts"
 import * as Sandbox from "../../src/providers/vendors/Sandbox.ts"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import * as Usage from "../../src/ledger/usage/Usage.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 import { forAll } from "../support/properties.ts"
 import {
   hasPostgres,

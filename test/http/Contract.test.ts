@@ -22,8 +22,8 @@ import {
   shared,
   start,
 } from "../support/TestServer.ts"
-import { type Answer } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { type Answer } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const running = shared()
 

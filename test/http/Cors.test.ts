@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import type { Answer } from "../../scripts/support/RawHttp.ts"
+import type { Answer } from "../support/RawHttp.ts"
 
 const origin = "https://app.example.com"
 

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import * as LogLevel from "effect/LogLevel"
 import * as Struct from "effect/Struct"
-import type { Answer } from "../../scripts/support/RawHttp.ts"
+import type { Answer } from "../support/RawHttp.ts"
 import { forAll } from "../support/properties.ts"
 import { batch, batchPath, start } from "../support/TestServer.ts"
 

@@ -7,8 +7,8 @@ import * as Fiber from "effect/Fiber"
 import { type Service, start, type Transactions } from "../support/DatabaseService.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/asks.ts"
-import { type Answer } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { type Answer } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** Starts a service with a client whose API key is cached, so that no query for it follows. */
 const startWarm = (options: Partial<Parameters<typeof start>[0]> = {}) =>

@@ -12,7 +12,7 @@ import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsC
 import * as Composed from "../../src/providers/Composed.ts"
 import { vendor } from "../../src/providers/Vendor.ts"
 import * as SqlMetricsCache from "../../src/providers/figures/SqlMetricsCache.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 import { figures, type Lookup } from "../support/ScriptedProvider.ts"
 import { ofRun, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"

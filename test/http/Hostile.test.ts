@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, batchPath, creditsPath, shared, start } from "../support/TestServer.ts"
-import { connect, exchange } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { connect, exchange } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const running = shared()
 

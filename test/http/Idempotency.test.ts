@@ -10,8 +10,8 @@ import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { hasPostgres, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, memoryLedger, start } from "../support/TestServer.ts"
-import type { Answer } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import type { Answer } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })
 const named = (key: string) => ({ "idempotency-key": key })

@@ -6,7 +6,7 @@ import { gunzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
-import type { Answer } from "../../scripts/support/RawHttp.ts"
+import type { Answer } from "../support/RawHttp.ts"
 import { PagePath } from "../../src/http/documents/BuiltPage.ts"
 import { shared, start } from "../support/TestServer.ts"
 

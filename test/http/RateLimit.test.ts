@@ -10,8 +10,8 @@ import * as RateLimit from "../../src/http/RateLimit.ts"
 import { settable } from "../support/SettableClock.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const limit = { requests: 2, per: Duration.hours(1) }
 

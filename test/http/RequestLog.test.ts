@@ -6,7 +6,7 @@ import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { batch, creditsPath, start } from "../support/TestServer.ts"
-import type { Answer } from "../../scripts/support/RawHttp.ts"
+import type { Answer } from "../support/RawHttp.ts"
 
 const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
   const lines = log

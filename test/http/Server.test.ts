@@ -25,8 +25,9 @@ import * as UsageReport from "../../src/ledger/usage/UsageReport.ts"
 import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { listen } from "../../scripts/support/listen.ts"
+import { connect, request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>

@@ -12,7 +12,7 @@ import { memoryAnswers } from "../../src/lists/memoryAnswers.ts"
 import * as PlanText from "../../src/lists/PlanText.ts"
 import { type GoOptions, type PlanOptions, Run } from "../../src/lists/Run.ts"
 import { providerFailed } from "../../src/check/Metrics.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 import { checked, failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 

@@ -19,7 +19,7 @@ import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 type Mode = Omit<PgBouncer.Options, "server">
 

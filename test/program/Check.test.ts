@@ -26,7 +26,7 @@ import { bundle, shell, start, stateFolder } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** A service in the process of the test, which is cheaper than to start the program. */
 const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>

@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as CompanyProxy from "../support/CompanyProxy.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../support/RawHttp.ts"
 import { folder, openAccount, run, serve } from "../support/Program.ts"
 import { batch, start } from "../support/TestServer.ts"
 

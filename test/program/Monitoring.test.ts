@@ -8,7 +8,8 @@ import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { exited, folder, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { listen, request } from "../../scripts/support/RawHttp.ts"
+import { listen } from "../../scripts/support/listen.ts"
+import { request } from "../support/RawHttp.ts"
 
 const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/monitoring.md"), "utf8")
 

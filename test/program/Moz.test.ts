@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../support/RawHttp.ts"
 
 it.scopedLive(
   "with the Moz provider, a batch of 50 valid and invalid URLs is charged only for successes, and the answer keeps the order of the request",

@@ -7,8 +7,8 @@ import { Accounts } from "../../src/accounts/Account.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import { books, exited, folder, inDatabase, openAccount, serve, shell } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 /** The keys of an account, oldest first. */
 const keysOf = (cwd: string, account = "acme") =>

@@ -37,8 +37,8 @@ import {
 } from "../support/Program.ts"
 import { document, verb } from "../support/Verb.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const charge = (url: string, key: string, host: string) =>
   Effect.map(request(url, batch(key, JSON.stringify({ urls: [host] }))), ({ status }) =>

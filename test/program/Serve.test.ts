@@ -19,8 +19,9 @@ import {
 } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { document, verb } from "../support/Verb.ts"
-import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { listen } from "../../scripts/support/listen.ts"
+import { connect, request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const check = (url: string, key: string, ...urls: ReadonlyArray<string>) =>
   request(url, batch(key, JSON.stringify({ urls })))

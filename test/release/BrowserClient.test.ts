@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { isMissing, visit } from "../support/Browser.ts"
 import { consumer } from "../support/Package.ts"
 import { folder, json, openAccount, serve } from "../support/Program.ts"
-import { listen } from "../../scripts/support/RawHttp.ts"
+import { listen } from "../../scripts/support/listen.ts"
 
 const files: Readonly<Record<string, string>> = {
   "/": `<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>`,

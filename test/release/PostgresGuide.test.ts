@@ -7,7 +7,7 @@ import * as Redacted from "effect/Redacted"
 import { blocksOf } from "../support/Guide.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../support/RawHttp.ts"
 
 const blocks = blocksOf("postgresql.md")
 

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "./RawHttp.ts"
+import { eventually } from "./eventually.ts"
 import { books, exited, folder, openAccount, type Process, serve, start } from "./Program.ts"
 import { creditsPath } from "./TestServer.ts"
 

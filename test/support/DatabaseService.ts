@@ -32,7 +32,7 @@ import * as UsageReport from "../../src/ledger/usage/UsageReport.ts"
 import { figureHistory } from "./figureHistory.ts"
 import { inSql, type Ports } from "./Stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
-import * as RawHttp from "../../scripts/support/RawHttp.ts"
+import * as RawHttp from "./RawHttp.ts"
 
 /** The services that a request uses. A test may replace one of them. */
 type Layers = ApiKeys | CreditLedger | MetricsProvider

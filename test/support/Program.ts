@@ -10,7 +10,7 @@ import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { eventually } from "./eventually.ts"
 
 export { temporaryFolder as folder } from "./temporaryFolder.ts"
 

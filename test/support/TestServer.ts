@@ -30,7 +30,7 @@ import * as UsageReport from "../../src/ledger/usage/UsageReport.ts"
 import { figureHistory } from "./figureHistory.ts"
 import * as memory from "./memory.ts"
 import type { Ports } from "./Stores.ts"
-import * as RawHttp from "../../scripts/support/RawHttp.ts"
+import * as RawHttp from "./RawHttp.ts"
 
 export interface Options {
   readonly provider?: Layer.Layer<MetricsProvider>

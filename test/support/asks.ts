@@ -4,7 +4,7 @@ import { type Outcome, providerFailed } from "../../src/check/Metrics.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
 import { batchPath } from "./TestServer.ts"
-import type * as RawHttp from "../../scripts/support/RawHttp.ts"
+import type * as RawHttp from "./RawHttp.ts"
 
 const metrics = (page: string) => ({
   domainAuthority: figure(page, "domain"),

@@ -11,8 +11,8 @@ import type * as Scope from "effect/Scope"
 import { type Client, type Service, start } from "./DatabaseService.ts"
 import { checked, failed, knowing, succeeding } from "./ScriptedProvider.ts"
 import { batch, creditsPath } from "./TestServer.ts"
-import { type Answer } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { type Answer } from "./RawHttp.ts"
+import { eventually } from "./eventually.ts"
 
 interface Database {
   readonly client: Layer.Layer<SqlClient.SqlClient, unknown>

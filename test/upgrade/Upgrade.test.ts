@@ -27,8 +27,8 @@ import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { available } from "../../src/ledger/Balance.ts"
 import { folder, serve } from "../support/Program.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
-import { request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
+import { request } from "../support/RawHttp.ts"
+import { eventually } from "../support/eventually.ts"
 
 const Balance = Schema.Struct({
   account: Schema.String,

@@ -2,8 +2,6 @@
 import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
-import { listenOnFreePort } from "../free-port.ts"
 import { eventually } from "./eventually.ts"
 
 export interface Request {
@@ -17,23 +15,6 @@ export interface Request {
 }
 
 type Piece = string | Uint8Array
-
-/**
- * Starts the server on a free port and returns its URL. Closing the scope stops the server and
- * closes its connections.
- */
-export const listen = (server: Http.Server): Effect.Effect<string, never, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.promise(() => listenOnFreePort(server)),
-      () =>
-        Effect.async<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        }),
-    ),
-    (port) => `http://127.0.0.1:${port}`,
-  )
 
 export interface Answer {
   readonly status: number
