@@ -176,27 +176,6 @@ describe("the verbs with --json", () => {
     }),
   )
 
-  it.scopedLive("an account is suspended and resumed by its name or its id", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      const { account } = yield* document(cwd, "account", "create", "acme")
-      const suspended = yield* document(cwd, "account", "suspend", "acme")
-      const funds = { available: 0, held: 0, granted: 0, charged: 0 }
-      const row = { ...account, suspended: true, ...funds }
-      assert.deepStrictEqual(suspended, { account: row, suspended: true })
-      const { accounts } = yield* document(cwd, "account", "list")
-      assert.deepStrictEqual(accounts, [row])
-      const { stdout } = yield* verb(cwd, ["account", "list"])
-      assert.match(stdout, /^acme +0 +suspended /m)
-      const resumed = yield* document(cwd, "account", "resume", account.id)
-      assert.deepInclude(resumed, { suspended: false })
-      assert.deepInclude(resumed.account, { ...account, suspended: false })
-      const unknown = yield* verb(cwd, ["account", "suspend", "nobody"])
-      assert.strictEqual(unknown.code, 1)
-      assert.match(unknown.stderr, /"nobody".*account list/)
-    }),
-  )
-
   it.scopedLive("a key is created with scopes, and its scopes and label are changed", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
@@ -364,22 +343,6 @@ describe("the verbs with --json", () => {
 
         assert.strictEqual((yield* document(cwd, "key", "revoke", bad.id)).id, bad.id)
       }),
-  )
-
-  it.scopedLive("credits verify reports tampered entries and exits with 1", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      yield* openAccount(cwd, 5)
-      const database = new DatabaseSync(join(cwd, "authority.db"))
-      database.exec("UPDATE entries SET amount = 6")
-      database.close()
-      const { code, stderr, stdout } = yield* verb(cwd, ["credits", "verify", "--json"])
-      assert.strictEqual(code, 1)
-      const { ok, problems } = JSON.parse(stdout)
-      assert.isFalse(ok)
-      assert.strictEqual(problems.length, 1)
-      assert.match(stderr, /^authority: .+\n$/)
-    }),
   )
 })
 

@@ -63,35 +63,6 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor checks the address and token of the http provider by sending it a call with an empty list of targets",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* temporaryFolder
-        yield* document(cwd, "account", "create", "acme")
-        const vendor = yield* FakeVendor.make(() => ({ status: 200, body: `{"results":[]}` }))
-        const settings = {
-          AUTHORITY_PROVIDER: "http",
-          AUTHORITY_HTTP_URL: vendor.address,
-          AUTHORITY_HTTP_TOKEN: "an-http-token-for-tests",
-        }
-        const well = yield* verb(cwd, ["doctor"], settings)
-        assert.strictEqual(well.code, 0, well.stdout)
-        assert.match(well.stdout, /AUTHORITY_HTTP_TOKEN: hidden \(environment\)/)
-        assert.match(well.stdout, /ok +provider http: reachable, key accepted$/m)
-        assert.deepStrictEqual(vendor.calls[0]?.json, { targets: [] })
-        const message = `no such token: ${settings.AUTHORITY_HTTP_TOKEN}`
-        vendor.script(FakeVendor.answer(401, JSON.stringify({ message })))
-        const unwell = yield* verb(cwd, ["doctor"], settings)
-        assert.strictEqual(unwell.code, 1)
-        assert.match(
-          unwell.stdout,
-          /failure +provider http: http refused the caller: HTTP 401, no such token: <redacted>; check the token/,
-        )
-        assert.notInclude(well.stdout + unwell.stdout, settings.AUTHORITY_HTTP_TOKEN)
-      }),
-  )
-
-  it.scopedLive(
     "the doctor hides tokens in addresses and escapes control characters from the provider",
     () =>
       Effect.gen(function* () {
@@ -134,34 +105,4 @@ describe("the doctor", () => {
         )
       }),
   )
-})
-
-describe("the doctor and a provider that fails", () => {
-  for (const [name, fault, mend] of [
-    [
-      "a provider that cannot be reached",
-      FakeVendor.reset,
-      /provider moz: moz cannot be reached: .*; check the provider's address/,
-    ],
-    [
-      "a provider that refuses the token",
-      FakeVendor.answer(403, "no"),
-      /provider moz: moz refused the caller: .*; check the token/,
-    ],
-  ] as const) {
-    it.scopedLive(`the doctor reports ${name} as a failure and suggests a fix`, () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        moz.always(fault)
-        const { code, stdout } = yield* verb(
-          yield* temporaryFolder,
-          ["doctor"],
-          FakeMoz.settings(moz.url),
-        )
-        assert.strictEqual(code, 1)
-        assert.match(stdout, mend)
-        assert.notInclude(stdout, FakeMoz.token)
-      }),
-    )
-  }
 })

@@ -4,7 +4,6 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
 import { Accounts } from "../../src/accounts/Account.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
 import { demoName } from "../../src/cli/commands/demo.ts"
@@ -46,24 +45,4 @@ it.scoped("a first start that is stopped while it makes the demo account makes i
     const { id } = yield* (yield* Accounts).find(demoName)
     assert.lengthOf(yield* (yield* ApiKeys).list(id), 1)
   }).pipe(Effect.provide(Layer.mergeAll(sqliteFile(":memory:"), listener, Settings.from({})))),
-)
-
-it.scoped(
-  "the second start with the sandbox says how to make another key, the first does not",
-  () =>
-    Effect.gen(function* () {
-      const lines = new Array<string>()
-      const logger = Logger.make(({ message }) => void lines.push(String(message)))
-      const start = Layer.build(greeting.layer({ json: true })).pipe(
-        Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
-      )
-      const hint = /^The account demo exists\. .* run '.*authority.* key create --account demo'\.$/
-      yield* start
-      assert.isEmpty(lines.filter((line) => hint.test(line)))
-      yield* start
-      assert.lengthOf(
-        lines.filter((line) => hint.test(line)),
-        1,
-      )
-    }).pipe(Effect.provide(Layer.mergeAll(sqliteFile(":memory:"), listener, Settings.from({})))),
 )

@@ -9,15 +9,7 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeMozLinksV2 from "../support/FakeMozLinksV2.ts"
 import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import {
-  dataforseo,
-  http,
-  httpToken,
-  links,
-  moz,
-  openPageRank,
-  renamed,
-} from "../support/vendors.ts"
+import { dataforseo, http, httpToken, links, moz, openPageRank } from "../support/vendors.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
@@ -46,7 +38,6 @@ const vendors = [
     exhausted: FakeMoz.exhausted,
     left: /; 0 of 3000 rows are left until 2026.*; buy more quota/,
     throttled: FakeVendor.throttled("7"),
-    fields: { results_by_site: "result.results_by_site", site_query: "site_query" },
   },
   {
     name: "moz-links-v2",
@@ -56,7 +47,6 @@ const vendors = [
     exhausted: FakeVendor.answer(402, `{"message":"no rows are left"}`),
     left: /its quota is used up: HTTP 402, no rows are left; buy more quota/,
     throttled: FakeVendor.throttled("7"),
-    fields: { results: "results", page_authority: "page_authority" },
   },
   {
     name: "open-page-rank",
@@ -66,12 +56,6 @@ const vendors = [
     exhausted: FakeVendor.answer(429, `{"message":"no domains are left"}`),
     left: /its quota is used up: HTTP 429, no domains are left; buy more quota/,
     throttled: FakeVendor.throttled("7"),
-    fields: {
-      results: "results",
-      domain: "domain",
-      open_page_rank: "open_page_rank",
-      as_of: "as_of",
-    },
   },
   {
     name: "dataforseo",
@@ -83,7 +67,6 @@ const vendors = [
     ),
     left: /; 0 of 100 USD are left; buy more quota/,
     throttled: FakeDataForSeo.failure("call", 40202),
-    fields: { rank: "rank", spam_score: "spam_score" },
   },
   {
     name: "http",
@@ -93,11 +76,10 @@ const vendors = [
     exhausted: FakeVendor.answer(402, `{"message":"the subscription is spent"}`),
     left: /its quota is used up: HTTP 402, the subscription is spent; buy more quota/,
     throttled: FakeVendor.throttled("7"),
-    fields: { url: "url", domainAuthority: "domainAuthority" },
   },
 ] as const
 
-for (const { exhausted, fields, left, make, name, price, throttled, well } of vendors) {
+for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
   describe(`the status of ${name}`, () => {
     it.scopedLive("without --live, a healthy vendor is asked only for what is free", () =>
       Effect.gen(function* () {
@@ -168,46 +150,7 @@ for (const { exhausted, fields, left, make, name, price, throttled, well } of ve
           }),
       )
     }
-
-    for (const [field, path] of Object.entries(fields)) {
-      it.scopedLive(`--live names the field ${path} when the vendor renames it`, () =>
-        Effect.gen(function* () {
-          const { settings, vendor } = yield* make
-          yield* status(settings)
-          // The free calls are answered as before, so that the live call is made.
-          vendor.script(...vendor.calls.map(() => FakeVendor.none))
-          vendor.always(renamed(field))
-          const { code, stdout } = yield* status(settings, "--live")
-          assert.strictEqual(code, 1)
-          assert.match(
-            stdout,
-            new RegExp(`the field (\\S+\\.)?${path.split(".").at(-1)} is missing`),
-          )
-        }),
-      )
-    }
   })
-}
-
-for (const former of [{ url: "/api/v1.0/getPageRank" }, { key: "a-former-key" }]) {
-  it.scopedLive(
-    `with the former ${Object.keys(former)} of Open PageRank, --live says where to get a key`,
-    () =>
-      Effect.gen(function* () {
-        const { settings, vendor } = yield* openPageRank
-        const { url = new URL(vendor.url).pathname, key = FakeOpenPageRank.key } = former
-        const { code, stdout } = yield* status(
-          {
-            ...settings,
-            AUTHORITY_OPEN_PAGE_RANK_URL: vendor.address + url,
-            AUTHORITY_OPEN_PAGE_RANK_KEY: key,
-          },
-          "--live",
-        )
-        assert.strictEqual(code, 1)
-        assert.match(stdout, /HTTP 403, Open PageRank moved: get a key at https:\/\//)
-      }),
-  )
 }
 
 it.scopedLive("with --live, the call is counted when there is a database", () =>

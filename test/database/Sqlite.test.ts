@@ -227,27 +227,6 @@ describe("the WAL of a SQLite file", () => {
   )
 })
 
-describe("a SQLite file that cannot be opened", () => {
-  const openingFails = (filename: string) =>
-    Effect.map(Effect.flip(Layer.build(sqliteFile(filename))), String)
-
-  it.scoped("opening a SQLite file in a missing folder fails with an error about the folder", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const error = yield* openingFails(join(folder, "none", "authority.db"))
-      assert.include(error, "directory does not exist")
-    }),
-  )
-
-  it.scoped(
-    "opening a folder as a SQLite file fails with an error that names the setting AUTHORITY_DATABASE_URL",
-    () =>
-      Effect.gen(function* () {
-        assert.include(yield* openingFails(yield* temporaryFolder), "AUTHORITY_DATABASE_URL")
-      }),
-  )
-})
-
 describe("a backup of a SQLite file", () => {
   it.scoped(
     "if the copy that a backup has made is damaged, the backup deletes the copy and fails with a message that says what to do",

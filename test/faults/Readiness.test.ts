@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Postgres from "../../src/database/Postgres.ts"
 import * as Sqlite from "../../src/database/Sqlite.ts"
 import { folder, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
@@ -91,23 +90,6 @@ describe("a database that another program has locked", () => {
   )
 })
 
-describe.skipIf(missing !== undefined)("a disk that cannot be written", () => {
-  it.scopedLive("a service on a full disk is not ready until there is space", () =>
-    Effect.gen(function* () {
-      const { fill, folder: cwd, free } = yield* SmallDisk.make(4096, 0)
-      yield* openAccount(cwd, 10)
-      const { url } = yield* serve(cwd)
-      yield* fill
-      assert.match(yield* becomesUnready(url), /: the disk is full$/)
-      const { code, detail } = yield* diagnosis(cwd)
-      assert.strictEqual(code, 1)
-      assert.match(detail, /the disk is full; free some space/)
-      yield* free
-      yield* eventually("the service is ready again", isReady(url))
-    }),
-  )
-})
-
 describe("a PostgreSQL role without write permission", () => {
   it.scopedLive(
     "a service whose PostgreSQL role may only read is not ready until the role may write",
@@ -144,21 +126,5 @@ describe("a PostgreSQL role without write permission", () => {
           /^no commit in the last 10 seconds: the database role/,
         )
       }),
-  )
-
-  it.scopedLive("the doctor explains that a read-only PostgreSQL server takes no writes", () =>
-    Effect.gen(function* () {
-      const cwd = yield* folder
-      const admin = yield* temporaryDatabase
-      yield* Layer.build(postgresDatabase(admin))
-      const name = new URL(Redacted.value(admin)).pathname.slice(1)
-      yield* Effect.flatMap(SqlClient.SqlClient, (sql) =>
-        sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`),
-      ).pipe(Effect.provide(Postgres.layer(admin)))
-      const settings = { AUTHORITY_DATABASE_URL: Redacted.value(admin) }
-      const { code, detail } = yield* diagnosis(cwd, settings)
-      assert.strictEqual(code, 1)
-      assert.match(detail, /read-only; connect to its primary server/)
-    }),
   )
 })

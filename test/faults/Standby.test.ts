@@ -94,27 +94,6 @@ describe("a failover to a standby that takes no writes", () => {
         assert.deepStrictEqual(late, [])
       }),
   )
-
-  it.scopedLive("a service connected to a standby is not ready until the primary is back", () =>
-    Effect.gen(function* () {
-      const { cwd, url } = yield* openAccount
-      const proxy = yield* Proxy.make(url)
-      const service = yield* serve(cwd, { AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) })
-      const ready = request(service.url, { path: "/health/ready" })
-      assert.strictEqual((yield* ready).status, 200)
-      proxy.turnTo(pair.standby.url)
-      proxy.cut()
-      yield* eventually(
-        "the service is not ready",
-        Effect.map(ready, ({ status }) => status === 503),
-      )
-      proxy.turnTo(pair.primary.url)
-      yield* eventually(
-        "the service is ready",
-        Effect.map(ready, ({ status }) => status === 200),
-      )
-    }),
-  )
 })
 
 describe("a connection whose server takes no writes", () => {

@@ -1,13 +1,10 @@
 /** A PostgreSQL server with fewer connections than its clients want. */
 import { assert, describe, it } from "@effect/vitest"
-import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { afterAll, beforeAll } from "vitest"
-import * as PostgresClient from "../../src/database/Postgres.ts"
+
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
@@ -24,19 +21,6 @@ beforeAll(async () => {
 afterAll(() => server.destroy())
 
 const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
-
-/** Keeps this many connections in use until the scope ends. */
-const occupy = (count: number) =>
-  Effect.gen(function* () {
-    const others = PostgresClient.layer(Redacted.make(`${server.url}/postgres`))
-    for (let i = 0; i < count; i++) {
-      const sql = yield* Layer.build(Layer.fresh(others))
-      yield* SqlClient.SqlClient.pipe(
-        Effect.flatMap(({ reserve }) => reserve),
-        Effect.provide(sql),
-      )
-    }
-  })
 
 describe("a PostgreSQL server with too few connections", () => {
   it.scopedLive(
@@ -79,28 +63,6 @@ describe("a PostgreSQL server with too few connections", () => {
           settings,
         )
         assert.match(balance, /"charged":3000/)
-      }),
-  )
-
-  it.scopedLive(
-    "a CLI verb waits for a free PostgreSQL connection, and fails if none becomes free in time",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const settings = { AUTHORITY_DATABASE_URL: `${server.url}/postgres` }
-        const verb = run(cwd, ["account", "list"], settings)
-        const waiting = yield* Effect.scoped(
-          Effect.gen(function* () {
-            yield* occupy(connections)
-            const { code, stderr } = yield* verb
-            assert.strictEqual(code, 1)
-            assert.match(stderr, /^authority: .*(too many clients|connection slots).*\n$/)
-            const fiber = yield* Effect.forkDaemon(verb)
-            yield* Effect.sleep("2 seconds")
-            return fiber
-          }),
-        )
-        assert.strictEqual((yield* Fiber.join(waiting)).code, 0)
       }),
   )
 })

@@ -46,24 +46,6 @@ describe("a program behind a company's proxy", () => {
     }),
   )
 
-  it.scopedLive("authority check reaches an http address directly, whatever HTTP_PROXY says", () =>
-    Effect.gen(function* () {
-      const service = yield* start({ credits: 10 })
-      const { asked, settings } = yield* network(service.url)
-      const cwd = yield* folder
-      writeFileSync(join(cwd, "list.txt"), "example.com\n")
-      const { code, stderr } = yield* run(cwd, ["check", "list.txt"], {
-        ...settings,
-        HTTP_PROXY: settings.HTTPS_PROXY,
-        http_proxy: settings.HTTPS_PROXY,
-        AUTHORITY_API_KEY: service.key,
-        AUTHORITY_URL: service.url,
-      })
-      assert.deepStrictEqual(asked, [])
-      assert.strictEqual(code, 0, stderr)
-    }),
-  )
-
   it.scopedLive("the service reaches its vendor through HTTPS_PROXY", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make

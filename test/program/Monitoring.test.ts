@@ -17,36 +17,6 @@ const get = (url: string, path: string) => request(url, { path })
 
 describe("a running service", () => {
   it.scopedLive(
-    "the service reports that it is live and ready, and serves its metrics as Prometheus text",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 100)
-        const { url } = yield* serve(cwd)
-        yield* request(url, batch(key, '{"urls":["example.com","localhost"]}'))
-
-        assert.strictEqual((yield* get(url, "/health/live")).status, 200)
-        const ready = yield* get(url, "/health/ready")
-        assert.strictEqual(ready.status, 200)
-        assert.match(ready.text, /"database":"SQLite, schema \d+"/)
-
-        const { text } = yield* get(url, "/metrics")
-        const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
-        assert.deepStrictEqual(families.get("authority_credits_charged_total")?.metrics, [
-          { value: "1" },
-        ])
-        const answered = families.get("authority_http_requests_total")?.metrics ?? []
-        assert.deepInclude(answered, {
-          value: "1",
-          labels: { method: "POST", route: "/v1/metrics/da-pa/batch", status: "200" },
-        })
-        assert.isDefined(families.get("authority_ledger_commit_seconds"))
-        assert.isDefined(families.get("process_resident_memory_bytes"))
-        assert.notInclude(text, key)
-      }),
-  )
-
-  it.scopedLive(
     "traces and logs are exported to the OTLP endpoint under the caller's trace id",
     () =>
       Effect.gen(function* () {

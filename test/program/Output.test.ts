@@ -1,6 +1,4 @@
 /** Output that cannot be written: a verb fails, and the service continues. */
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Accounts } from "../../src/accounts/Account.ts"
@@ -64,18 +62,6 @@ describe("a CLI verb whose output cannot be written", () => {
       assert.strictEqual(closed.code, 1)
       assert.match(closed.stderr, /^authority: [^\n]+\n$/)
     }),
-  )
-
-  it.scopedLive(
-    "a CLI verb fails when only the first part of its output can be written to the output file",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { code, stderr } = yield* shell(cwd, "ulimit -f 1; authority", ["openapi"], "> out")
-        assert.strictEqual(readFileSync(join(cwd, "out")).length, 1024)
-        assert.strictEqual(code, 1)
-        assert.match(stderr, /^authority: stdout cannot be written: EFBIG[^\n]*\n$/)
-      }),
   )
 
   for (const [name, after] of [

@@ -377,32 +377,6 @@ describe("a service that gets a stop signal", () => {
   )
 
   it.scopedLive(
-    "a second stop signal ends the service immediately, and requests in flight are not charged",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 5)
-        const running = yield* serve(cwd, { AUTHORITY_SHUTDOWN_TIMEOUT: "10m" })
-        const client = yield* Effect.fork(
-          Effect.exit(check(running.url, key, "slow.example.com", "slow.example.com")),
-        )
-        yield* eventually(
-          "the request is in flight",
-          Effect.map(available(running.url, key), (left) => left === 3),
-        )
-        running.signal("SIGINT")
-        yield* eventually(
-          "new connections are refused",
-          Effect.map(Effect.exit(Effect.scoped(connect(running.url))), Exit.isFailure),
-        )
-        running.signal("SIGTERM")
-        assert.isTrue(Exit.isFailure(yield* Fiber.join(client)))
-        assert.isAbove((yield* exited(running)) ?? 0, 0)
-        assert.strictEqual((yield* books(cwd)).charged, 0)
-      }),
-  )
-
-  it.scopedLive(
     "a stopping service aborts a request after the shutdown timeout and does not charge it",
     () =>
       Effect.gen(function* () {
@@ -419,30 +393,6 @@ describe("a service that gets a stop signal", () => {
         assert.strictEqual(yield* exited(running), 0)
         assert.deepInclude(yield* books(cwd), { granted: 5, charged: 0 })
         assert.deepStrictEqual((yield* verify(cwd)).problems, [])
-      }),
-  )
-})
-
-describe("clients that ask for a page and do not read the answer", () => {
-  it.scopedLive.each(["/docs", "/console"])(
-    "1,500 first requests for %s share one page in memory",
-    (path) =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const running = yield* serve(cwd)
-        for (const header of ["accept-encoding: gzip", "accept: */*"]) {
-          const ask = Effect.gen(function* () {
-            const { send, stopReading } = yield* connect(running.url)
-            stopReading()
-            send(`GET ${path} HTTP/1.1\r\nhost: localhost\r\n${header}\r\n\r\n`)
-          })
-          yield* Effect.replicateEffect(ask, 1500, { concurrency: "unbounded", discard: true })
-        }
-        const live = yield* request(running.url, { path: "/health/live" })
-        assert.strictEqual(live.status, 200)
-        const status = readFileSync(`/proc/${running.pid}/status`, "utf8")
-        const [, kilobytes] = /VmHWM:\s*(\d+) kB/.exec(status) ?? []
-        assert.isBelow(Number(kilobytes), 400_000, status)
       }),
   )
 })

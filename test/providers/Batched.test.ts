@@ -310,12 +310,6 @@ describe("targets that the vendor refuses or does not know", () => {
   })
 })
 
-/** A generator of Park and Miller. */
-const randomOf = (seed: number) => {
-  let state = seed
-  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
-}
-
 /** Counts the targets of an account that were checked, in virtual time. */
 const load = (behave: ScriptedVendor.Step) =>
   Effect.gen(function* () {
@@ -344,48 +338,6 @@ const load = (behave: ScriptedVendor.Step) =>
       )
     return { client, counts, vendor }
   })
-
-describe("a vendor that fails at random", () => {
-  for (const accounts of [2, 20]) {
-    for (const share of [0.01, 0.05, 0.1, 0.3]) {
-      for (const seed of share < 0.3 ? [7] : [7, 4711]) {
-        it(`${100 * share} % of the calls, ${accounts} accounts, seed ${seed}: only what fails four times fails`, () => {
-          const random = randomOf(seed)
-          const counts = runInVirtualTime(
-            Effect.gen(function* () {
-              const { client, counts, vendor } = yield* load((asked) =>
-                after("50 millis", random() < share ? fails("Unavailable") : right)(asked),
-              )
-              const names = Arr.makeBy(accounts, (i) => `account${i}`)
-              const clients = names.map((name, n) =>
-                Effect.delay(
-                  client(name, 3, 600 / accounts, (i) => [`${name}-${i}.com`]),
-                  (333 / accounts) * n,
-                ),
-              )
-              yield* Effect.all(clients, { concurrency: "unbounded" })
-              yield* Effect.sleep("1 minute")
-              return {
-                calls: vendor.calls.length,
-                failed: names.map((name) => failedOf(counts.get(name))),
-              }
-            }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None)),
-          )
-          const { calls, failed } = counts
-          const expected = share ** 4 * calls
-          assert.isAtMost(
-            Arr.reduce(failed, 0, (sum, count) => sum + count),
-            2 * expected + 3,
-          )
-          for (const one of failed) assert.isAtMost(one, (2 * expected) / accounts + 6)
-        })
-      }
-    }
-  }
-})
-
-const failedOf = (counts: { readonly ok: number; readonly all: number } | undefined) =>
-  (counts?.all ?? Number.POSITIVE_INFINITY) - (counts?.ok ?? 0)
 
 describe("one account whose targets make the vendor fail", () => {
   const poisons = { "400": fails("Rejected"), "500": fails("Unavailable"), nothing: hang }

@@ -236,37 +236,6 @@ describe("what the cache keeps", () => {
       }),
     ),
   )
-
-  it.scoped("the memory has what was used last, and the store has everything", () =>
-    over(() =>
-      Effect.gen(function* () {
-        let reads = 0
-        const { calls, lookup } = yield* withStore(({ get }) => ({
-          get: (...args) => Effect.suspend(() => ((reads += 1), get(...args))),
-        }))(setUp({ capacity: 2 }))
-        for (const page of ["a", "b", "a", "c"]) yield* lookup(`${page}.example.com`)
-        yield* TestClock.adjust("1 second")
-        reads = 0
-        yield* lookup("a.example.com", "c.example.com")
-        assert.strictEqual(reads, 0)
-        yield* lookup("b.example.com")
-        assert.strictEqual(reads, 1)
-        assert.lengthOf(calls, 3)
-      }),
-    ),
-  )
-
-  it.scoped("without a lifetime there is no cache", () =>
-    over(() =>
-      Effect.gen(function* () {
-        const { reading, saving } = yield* Cached.make("x", { ttl: Duration.zero, capacity: 1 })
-        const { vendor } = makeVendor()
-        const provider = direct(vendor)
-        assert.strictEqual(saving(vendor), vendor)
-        assert.strictEqual(reading(provider), provider)
-      }),
-    ),
-  )
 })
 
 describe("the age that a client accepts", () => {

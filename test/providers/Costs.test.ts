@@ -1,15 +1,11 @@
 /** The test suite of the port Costs. It runs over memory and every database. */
-import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { type Cost, Costs, monthOf, nothing } from "../../src/providers/costs/Costs.ts"
 import * as SqlCosts from "../../src/providers/costs/SqlCosts.ts"
-import { steps } from "../../src/database/migrations/migrationSteps.ts"
-import * as Postgres from "../../src/database/Postgres.ts"
-import * as Sqlite from "../../src/database/Sqlite.ts"
-import { databases, temporaryDatabase } from "../support/Stores.ts"
+import { databases } from "../support/Stores.ts"
 
 const stores = databases.map(
   ([name, database]) => [name, Layer.provide(SqlCosts.layer, database)] as const,
@@ -78,37 +74,4 @@ for (const [name, layer] of stores) {
       }),
     )
   })
-}
-
-for (const [name] of databases) {
-  it.scoped(`a database of schema 16 on ${name} keeps the sums of its days`, () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      for (const { change, id } of steps) {
-        if (id === 17) {
-          yield* sql`INSERT INTO purchase_days VALUES ('moz', 20000, 9, 70, 60, 600000, 2, 8)`
-          yield* sql`INSERT INTO purchase_days VALUES ('http', 20001, 1, 5, 5, NULL, 0, 0)`
-          yield* sql`INSERT INTO purchases VALUES ('x', 'moz', 1728000000000, 5, 'unknown', NULL, NULL, NULL)`
-        }
-        yield* change
-      }
-      const { days } = yield* Costs
-      assert.deepStrictEqual(yield* days({}), [
-        cost({ day: 20_000, calls: 9, rows: 60, cost: 600_000, unanswered: 2 }),
-        cost({ day: 20_001, provider: "http", rows: 5 }),
-      ])
-      for (const table of ["purchase_days", "purchases", "vendor_readings", "vendors", "claims"]) {
-        yield* Effect.flip(sql`SELECT * FROM ${sql.literal(table)}`)
-      }
-    }).pipe(
-      Effect.provide(
-        Layer.provideMerge(
-          SqlCosts.layer,
-          name === "SQLite"
-            ? Sqlite.layer(":memory:")
-            : Layer.unwrapEffect(Effect.map(temporaryDatabase, (url) => Postgres.layer(url))),
-        ),
-      ),
-    ),
-  )
 }

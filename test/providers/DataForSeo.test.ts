@@ -114,30 +114,3 @@ it.scoped("a lookup of DataForSEO costs what its two answers say, as far as they
     assert.deepStrictEqual(yield* costs, [undefined, 2])
   }),
 )
-
-for (const [reason, fault] of [
-  ...FakeVendor.failures,
-  ["Refused", FakeDataForSeo.failure("call", 40100)],
-  ["Rejected", FakeDataForSeo.failure("task", 40501)],
-  ["Refused", FakeDataForSeo.failure("call", 40204)],
-  ["Throttled", FakeDataForSeo.failure("call", 40202)],
-  ["Throttled", FakeDataForSeo.failure("task", 40209)],
-  ["Throttled", FakeVendor.answer(402, `{"status_code":40202,"status_message":"Rate limit."}`)],
-  ["Exhausted", FakeVendor.answer(402, `{"status_code":40200,"status_message":"Pay."}`)],
-  ["Exhausted", FakeDataForSeo.failure("task", 40203)],
-  ["Exhausted", FakeDataForSeo.failure("call", 40210)],
-  ["Unavailable", FakeDataForSeo.failure("task", 50000)],
-] as const) {
-  it.scoped(
-    `the DataForSEO fault "${fault.name}" is reported as ${reason}, and the next call works`,
-    () =>
-      Effect.gen(function* () {
-        const seo = yield* FakeDataForSeo.make
-        seo.always(only("ranks", fault))
-        const error = yield* Effect.flip(ask(seo, "example.com"))
-        assert.containSubset(error, { provider: "dataforseo", reason })
-        seo.always(undefined)
-        assert.deepStrictEqual(tags(yield* ask(seo, "example.com")), ["ok"])
-      }),
-  )
-}

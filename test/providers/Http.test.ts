@@ -164,31 +164,6 @@ for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
   )
 }
 
-for (const [reason, fault] of [
-  ...FakeVendor.failures,
-  ["Refused", FakeVendor.answer(401, `{"message":"the token is wrong"}`)],
-  ["Exhausted", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
-  ["Refused", FakeVendor.answer(401, "No credits are left")],
-  ["Refused", FakeVendor.answer(403, `{"error":{"type":"insufficient_quota"}}`)],
-  ["Throttled", FakeVendor.answer(429, `{"message":"Monthly quota exceeded"}`)],
-  ["Rejected", FakeVendor.answer(400, `{"message":"bad: https://example.com/quota/billing"}`)],
-  ["Rejected", FakeVendor.answer(422, "")],
-  ["Malformed", FakeVendor.answer(200, `{"index":7,"results":[]}`)],
-  ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
-] as const) {
-  it.scoped(
-    `the http provider reports the fault "${fault.name}" as ${reason}, and its next call succeeds`,
-    () =>
-      Effect.gen(function* () {
-        const vendor = yield* make
-        vendor.script(fault)
-        const error = yield* Effect.flip(ask(vendor, a))
-        assert.containSubset(error, { provider: "http", reason })
-        assert.deepStrictEqual(yield* ask(vendor, a), [checked(a)])
-      }),
-  )
-}
-
 for (const body of [
   { message: "out of order" },
   { error: "out of order" },

@@ -2,7 +2,6 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/check/Metrics.ts"
 import * as FakeMozLinksV2 from "../support/FakeMozLinksV2.ts"
-import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { ask } from "../support/askVendor.ts"
 import { tags } from "../support/lookup.ts"
 
@@ -89,17 +88,3 @@ it.scoped("a Moz Links v2 call with a bad target is reported as Rejected", () =>
     assert.containSubset(error, { provider: "moz-links-v2", reason: "Rejected" })
   }),
 )
-
-for (const [reason, fault] of FakeVendor.failures) {
-  it.scoped(
-    `the Moz Links v2 fault "${fault.name}" is reported as ${reason}, and the next call works`,
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMozLinksV2.make
-        moz.script(fault)
-        const error = yield* Effect.flip(ask(moz, ...urls))
-        assert.containSubset(error, { provider: "moz-links-v2", reason })
-        assert.deepStrictEqual(yield* ask(moz, ...urls), urls.map(checked))
-      }),
-  )
-}

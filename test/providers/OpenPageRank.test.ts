@@ -2,7 +2,6 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { checkedFrom, type Outcome } from "../../src/check/Metrics.ts"
 import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
-import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { answer, ask } from "../support/askVendor.ts"
 import { tags } from "../support/lookup.ts"
 
@@ -105,20 +104,3 @@ it.scoped("Open PageRank bills a row for each domain, also for one that it does 
     assert.deepStrictEqual({ cost, rows }, { cost: undefined, rows: 2 })
   }),
 )
-
-for (const [reason, fault] of [
-  ...FakeVendor.failures,
-  ["Exhausted", FakeVendor.answer(429, "")],
-] as const) {
-  it.scoped(
-    `the Open PageRank fault "${fault.name}" is reported as ${reason}, and the next call works`,
-    () =>
-      Effect.gen(function* () {
-        const opr = yield* FakeOpenPageRank.make
-        opr.script(fault)
-        const error = yield* Effect.flip(ask(opr, "example.com"))
-        assert.containSubset(error, { provider: "open-page-rank", reason })
-        assert.deepStrictEqual(yield* ask(opr, "example.com"), [checked("example.com")])
-      }),
-  )
-}

@@ -3,11 +3,9 @@ import { execFile } from "node:child_process"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { createContext, runInContext } from "node:vm"
-import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { build, transformSync } from "esbuild"
+import { transformSync } from "esbuild"
 import { deno } from "../../scripts/support/fullTests.ts"
 import { node20 } from "../../scripts/support/findNode20.ts"
 import { consumer } from "../support/Package.ts"
@@ -132,28 +130,6 @@ describe("the packed client", () => {
     }),
   )
 
-  it.scopedLive("the packed promise client is less than 10 KB compressed", () =>
-    Effect.gen(function* () {
-      assert.isBelow(gzipSync((yield* installing).client("client.js")).length, 10_000)
-    }),
-  )
-
-  it.scopedLive(
-    "an error of the packed promise client that nobody catches prints little code",
-    () =>
-      Effect.gen(function* () {
-        const { project } = yield* installing
-        const code = `import { AuthorityMetrics } from "authority-metrics-client"
-AuthorityMetrics({ baseUrl: "wrong", apiKey: "" })`
-        writeFileSync(join(project, "uncaught.mjs"), code)
-        const run = promisify(execFile)(process.execPath, ["uncaught.mjs"], { cwd: project })
-        const error = yield* Effect.promise(() => run.catch((error: unknown) => error))
-        const { stderr } = Object(error)
-        assert.include(stderr, 'InvalidBaseUrl: The base URL "wrong" is not valid')
-        assert.isBelow(stderr.length, 2000)
-      }),
-  )
-
   it.scopedLive("both packed clients have the same class of each error", () =>
     Effect.gen(function* () {
       const project = yield* consumer
@@ -179,49 +155,3 @@ export const result: Promise<CheckResult> = AuthorityMetrics({ baseUrl: "http://
       }),
   )
 })
-
-describe("the client for browsers", () => {
-  it.scopedLive("client.js is one file without imports and uses only browser globals", () =>
-    Effect.gen(function* () {
-      const file = join(yield* consumer, "node_modules/authority-metrics-client/client.js")
-      const { code, imports } = yield* Effect.promise(() => asScript(file))
-      assert.deepStrictEqual(imports, [])
-
-      const { key, url } = yield* started
-      const page = createContext({ ...browserGlobals, key, url })
-      runInContext(code, page)
-      const check = "client.AuthorityMetrics({ apiKey: key, baseUrl: url }).check(['example.com'])"
-      const report = `${check}.then(JSON.stringify)`
-      const text = yield* Effect.promise(async () => String(await runInContext(report, page)))
-      assert.deepInclude(JSON.parse(text), { creditsUsed: 1, isReplay: false })
-    }),
-  )
-})
-
-/** Bundles a module as a script for browsers, with its exports in the variable `client`. */
-const asScript = async (file: string) => {
-  const { metafile, outputFiles } = await build({
-    entryPoints: [file],
-    bundle: true,
-    platform: "browser",
-    format: "iife",
-    globalName: "client",
-    write: false,
-    metafile: true,
-  })
-  const [output] = outputFiles
-  const imports = Object.values(metafile.inputs).flatMap(({ imports }) => imports)
-  return { code: output?.text ?? "", imports }
-}
-
-const browserGlobals = {
-  AbortController,
-  TextDecoder,
-  performance,
-  clearTimeout,
-  crypto,
-  fetch,
-  Headers,
-  setTimeout,
-  URL,
-}

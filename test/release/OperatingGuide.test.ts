@@ -2,14 +2,13 @@
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { delimiter, dirname, join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { request } from "../support/RawHttp.ts"
 import * as Settings from "../../src/Settings.ts"
 import { blocksOf } from "../support/Guide.ts"
 import { node20 } from "../../scripts/support/findNode20.ts"
-import { exited, folder, openAccount, run, serve, shell } from "../support/Program.ts"
+import { exited, folder, openAccount, serve, shell } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -93,36 +92,6 @@ describe("the guide to operating", () => {
         yield* type(cwd, first)
         yield* type(cwd, "authority credits grant --account acme --amount 5")
         assert.match(yield* type(cwd, second), /continues heads-1/)
-      }),
-  )
-
-  it.scopedLive(
-    "an older program refuses a database of a newer version with the message that the operating guide shows",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* openAccount(cwd, 100)
-        const database = new DatabaseSync(join(cwd, "authority.db"))
-        database.exec(
-          "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'newer')",
-        )
-        database.close()
-        const { code, stderr } = yield* run(cwd, ["serve"])
-        const line =
-          blocks("Update and go back", "text").find((text) => text.includes("newer version")) ?? ""
-        const anySchema = (text: string) => text.replaceAll(/schema \d+/g, "schema N")
-        assert.deepStrictEqual([code, anySchema(stderr)], [1, anySchema(line)])
-      }),
-  )
-
-  it.scopedLive(
-    "the shell reads the settings file of the systemd unit in the same way as systemd",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const [settings = ""] = blocks("systemd", "ini")
-        const values = yield* type(cwd, `${settings}\necho $AUTHORITY_MOZ_TOKEN`)
-        assert.include(settings, `'${values.trim()}'`)
       }),
   )
 

@@ -121,38 +121,6 @@ describe("a service with the program's own vendor", () => {
         assert.strictEqual(left, 10)
       }),
   )
-
-  for (const [what, settings, message] of [
-    ["an invalid setting", { AUTHORITY_PORT: "x" }, /^AUTHORITY_PORT: expected a whole number/],
-    [
-      "a host of another machine",
-      { AUTHORITY_HOST: "192.0.2.1" },
-      /^cannot listen on 192.0.2.1:.+ AUTHORITY_HOST/,
-    ],
-    [
-      "a host of another machine for the administration",
-      {
-        AUTHORITY_PORT: "0",
-        AUTHORITY_ADMIN_TOKEN: "a-token-for-the-tests-of-32-chars",
-        AUTHORITY_ADMIN_PORT: "0",
-        AUTHORITY_ADMIN_HOST: "192.0.2.1",
-      },
-      /^cannot listen on 192.0.2.1:.+ AUTHORITY_ADMIN_HOST/,
-    ],
-  ] as const) {
-    it.scopedLive(
-      `a service with ${what} does not start, and fails with a message of one line`,
-      () =>
-        Effect.gen(function* () {
-          const { layer } = Provider.Fake.make()
-          const error = yield* Effect.flip(
-            Layer.build(Server.layer({ provider: layer, stores: Server.inMemory, settings })),
-          )
-          assert.match(error.message, message)
-          assert.notInclude(error.message, "\n")
-        }),
-    )
-  }
 })
 
 describe("a service with a ledger of the program's own", () => {
@@ -225,59 +193,6 @@ describe("a service with a ledger of the program's own", () => {
       }),
   )
 })
-
-const { accounts, apiKeys, auditLog, creditLedger, health, metricsCache, costs } = Server.inDatabase
-
-it.scopedLive(
-  "two grants with one Idempotency-Key, over the exported stores, give the credits once and are audited",
-  () =>
-    Effect.gen(function* () {
-      const token = "a-token-for-the-tests-of-32-chars"
-      const service = Server.layer({
-        vendor: Provider.Fake.make().vendor,
-        stores: Layer.mergeAll(
-          accounts,
-          apiKeys,
-          auditLog,
-          creditLedger,
-          health,
-          metricsCache,
-          costs,
-        ),
-        settings: {
-          AUTHORITY_PORT: "0",
-          AUTHORITY_ADMIN_TOKEN: token,
-          AUTHORITY_DATABASE_URL: `sqlite:${yield* newFile}`,
-        },
-      })
-      const context = yield* Layer.build(Layer.provide(service, silent))
-      yield* Effect.provide(Server.newKey({ account: "acme", credits: 0 }), context)
-      const ask = (path: string, body?: object) =>
-        Effect.promise(async () => {
-          const answer = await fetch(
-            `${Context.get(context, Server.Service).url}/admin/v1/${path}`,
-            {
-              ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
-              headers: {
-                authorization: `Bearer ${token}`,
-                "content-type": "application/json",
-                "idempotency-key": "one",
-              },
-            },
-          )
-          return JSON.parse(await answer.text())
-        })
-      const grant = ask("accounts/acme/credits", { amount: 10, note: "invoice 7" })
-      yield* grant
-      assert.nestedPropertyVal(yield* grant, "success", true)
-      assert.nestedPropertyVal(yield* ask("accounts/acme"), "data.account.granted", 10)
-      const { entries } = (yield* ask("audit")).data
-      assert.deepStrictEqual(
-        entries.map(({ action }: { readonly action: string }) => action),
-        ["credits.grant", "key.create", "account.create"],
-      )
-    }),
-)
 
 it.scopedLive("a ledger of the program's own that never answers keeps no request", () =>
   Effect.gen(function* () {
