@@ -1,7 +1,7 @@
 /** Where `authority check` keeps the answers that were paid for: one file of the user. */
 import { chmodSync, existsSync, mkdirSync } from "node:fs"
 import { homedir } from "node:os"
-import { dirname, isAbsolute, join } from "node:path"
+import { dirname, join, posix, win32 } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Answers } from "../lists/Answers.ts"
@@ -18,14 +18,19 @@ export const placeOf = (asked: string | undefined): string | undefined =>
   asked === "none" ? undefined : (asked ?? join(stateFolder(), "authority", "answers.db"))
 
 /** The user's folder for the state of programs. The XDG specification ignores a relative path. */
-const stateFolder = () => {
-  const { LOCALAPPDATA, XDG_STATE_HOME } = process.env
-  const named = process.platform === "win32" ? LOCALAPPDATA : XDG_STATE_HOME
-  if (named !== undefined && isAbsolute(named)) return named
-  return process.platform === "win32"
-    ? join(homedir(), "AppData", "Local")
-    : join(homedir(), ".local", "state")
+export const stateFolderOf = (
+  platform: NodeJS.Platform,
+  { LOCALAPPDATA, XDG_STATE_HOME }: NodeJS.ProcessEnv,
+  home: string,
+) => {
+  const [{ isAbsolute, join: joined }, named, ...otherwise] =
+    platform === "win32"
+      ? ([win32, LOCALAPPDATA, "AppData", "Local"] as const)
+      : ([posix, XDG_STATE_HOME, ".local", "state"] as const)
+  return named !== undefined && isAbsolute(named) ? named : joined(home, ...otherwise)
 }
+
+const stateFolder = () => stateFolderOf(process.platform, process.env, homedir())
 
 /** Opens the file until the scope closes. A run that only reads makes no file. */
 export const open = (
