@@ -9,7 +9,15 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeMozLinksV2 from "../support/FakeMozLinksV2.ts"
 import * as FakeOpenPageRank from "../support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { dataforseo, http, httpToken, links, moz, openPageRank } from "../support/vendors.ts"
+import {
+  dataforseo,
+  http,
+  httpToken,
+  links,
+  moz,
+  openPageRank,
+  renamed,
+} from "../support/vendors.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
@@ -152,6 +160,19 @@ for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
     }
   })
 }
+
+it.scopedLive("--live names the field that a vendor has renamed", () =>
+  Effect.gen(function* () {
+    const { settings, vendor } = yield* links
+    yield* status(settings)
+    // The free calls are answered as before, so that the live call is made.
+    vendor.script(...vendor.calls.map(() => FakeVendor.none))
+    vendor.always(renamed("page_authority"))
+    const { code, stdout } = yield* status(settings, "--live")
+    assert.strictEqual(code, 1)
+    assert.match(stdout, /the field (\S+\.)?page_authority is missing/)
+  }),
+)
 
 it.scopedLive("with --live, the call is counted when there is a database", () =>
   Effect.gen(function* () {
