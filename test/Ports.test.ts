@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 
 // The library has both as optional: its own transaction, and what a handler may need of its request.
-const optionalServices = ["src/http/CurrentRequest.ts", "src/database/transaction.ts"]
+const optionalServices = ["src/database/transaction.ts", "src/http/CurrentRequest.ts"]
 
 const stateful = /\bnew |\[|\blet\b|\b(Ref|Cache|Queue|Semaphore)\b|unsafeMake/
 const reference = /Context\.Reference<[^]*?defaultValue([^]*?)\) \{/g

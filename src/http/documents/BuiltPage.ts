@@ -61,6 +61,6 @@ export const read = async (
 const load = async (file: string) => {
   const sea = process.getBuiltinModule("node:sea")
   if (sea?.isSea()) return sea.getAsset(file, "utf8")
-  const dist = typeof DIST === "undefined" ? "../../dist" : DIST
+  const dist = typeof DIST === "undefined" ? "../../../dist" : DIST
   return readFile(join(import.meta.dirname, dist, file), "utf8")
 }
