@@ -58,7 +58,7 @@ export const layer = <R = never>(options: Options, administration?: Administrati
         corsOrigins: [],
       }
       yield* serve(listener, all, ofOwn)
-      yield* Effect.logInfo(`Administration on ${listener.address().url}/console.`)
+      yield* Effect.logInfo(`Administration on ${listener.address().url}/console/operator.`)
     }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),
