@@ -105,7 +105,7 @@ export const KeyMenu = () => (
     </p>
     <Ask
       name="Delete everything"
-      question="Delete all answers, the key and old runs?"
+      question="Delete all answers and the key?"
       act="Delete permanently"
       isDisabled={isActive}
       onAct={() => void deleteKept()}
