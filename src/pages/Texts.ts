@@ -18,6 +18,9 @@ export const figure = (n: number) => figures.format(n)
 /** A part of one, from 0 to 1, as a percentage. */
 export const share = (part: number) => shares.format(part)
 
+/** An ISO time to the minute. */
+export const minute = (time: string) => time.slice(0, 16).replace("T", " ")
+
 export const addresses = (n: number) => counted(n, "address", "addresses")
 
 export const reasons: Readonly<

@@ -323,7 +323,9 @@ const Attached = ({ name }: { readonly name: string }) => (
 const Reading = () => {
   const { guessed, items, own, repeated, table } = list.value
   const parts = [
-    length.value === 0 ? "One domain or page a line" : addresses(length.value),
+    length.value === 0
+      ? "One domain or page a line. Ctrl + Enter starts the check"
+      : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
     ...(repeated === 0 ? [] : [counted(repeated, "duplicate")]),
     ...(attached.value?.isGuessed === true ? ["read as Windows-1252, not UTF-8"] : []),

@@ -2,11 +2,10 @@ import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
 import { type RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import type { OwnColumns } from "../../lists/outcomeTable.ts"
-import * as Address from "./Address.ts"
 import { results } from "./ConsoleState.ts"
 import { FigureChart, HistoryButton } from "./FigureChart.tsx"
-import { Menu } from "../Menu.tsx"
-import type { Row } from "./Row.ts"
+import { Menu } from "../Parts.tsx"
+import { linkOf, partsOf, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 import { addresses, explanation, figure, number, reasons } from "../Texts.ts"
 
@@ -214,7 +213,7 @@ const tailLength = 12
 
 /** Emphasises the host, because users look for it first. The style cuts the middle. */
 const Url = ({ url }: { readonly url: string }) => {
-  const { host, rest, scheme } = Address.partsOf(url)
+  const { host, rest, scheme } = partsOf(url)
   const cut = rest.length > 2 * tailLength ? rest.length - tailLength : rest.length
   return (
     <span class="address">
@@ -229,7 +228,7 @@ const Url = ({ url }: { readonly url: string }) => {
 }
 
 const LinkOut = ({ url }: { readonly url: string }) => {
-  const link = Address.linkOf(url)
+  const link = linkOf(url)
   return link === undefined ? null : (
     <a href={link} target="_blank" rel="noreferrer" aria-label={`Open ${url} in a new tab`}>
       <svg viewBox="0 0 16 16" aria-hidden="true">
@@ -290,7 +289,7 @@ const ColumnChoice = ({
   readonly own: OwnColumns
   readonly extras: Signal<ReadonlyArray<TableView.Extra>>
 }) => (
-  <Menu class="columns" label="Columns">
+  <Menu label="Columns">
     {TableView.allColumns(own).map(([column, name]) => (
       <label key={column} class="choice">
         <input

@@ -19,7 +19,7 @@ import {
   status,
   stop,
 } from "./ConsoleState.ts"
-import { download } from "../download.ts"
+import { download } from "../Parts.tsx"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
 import { isEditing } from "./ListPanel.tsx"
