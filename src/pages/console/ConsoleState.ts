@@ -19,6 +19,7 @@ import {
 import * as DeviceStore from "../answers/DeviceStore.ts"
 import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
 import * as Row from "./Row.ts"
+import * as TableView from "./TableView.ts"
 import type { UrlList } from "../answers/UrlList.ts"
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
@@ -89,6 +90,17 @@ export const results = computed(() => {
   const checked = rows.filter(({ figures }) => figures !== undefined).length
   const waiting = rows.filter(Row.isWaiting).length
   return { rows, checked, waiting, failed: rows.length - checked - waiting, total: rows.length }
+})
+
+export const filter = signal(TableView.everything)
+export const sorting = signal(TableView.usualSorting)
+/** The rows of the table. */
+export const selected = computed(() => TableView.select(results.value, filter.value, sorting.value))
+const list = computed(() => shown.value?.list)
+effect(() => {
+  void list.value
+  filter.value = TableView.everything
+  sorting.value = TableView.usualSorting
 })
 
 /** What the account paid for the list since the page was loaded. */
