@@ -360,7 +360,7 @@ const Reading = () => {
 const firstRows = 3
 
 const FirstRows = ({ items, own }: Pick<UrlList.UrlList, "items" | "own">) => (
-  <div class="sample" role="region" aria-label="First rows of the list" tabIndex={0}>
+  <div class="scroll" role="region" aria-label="First rows of the list" tabIndex={0}>
     <table class="data">
       {own !== undefined && (
         <thead>
