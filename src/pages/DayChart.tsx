@@ -172,13 +172,13 @@ const ticksOf = (low: number, high: number): ReadonlyArray<number> => {
   return Array.from({ length: Math.ceil(high / step) - first + 1 }, (_, i) => (first + i) * step)
 }
 
-const dayMs = 86_400_000
+/** The UTC day so many days ago. */
+export const daysAgo = (days: number) =>
+  new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 /** The credits that were charged in the last 30 UTC days, of rows that leave days without use out. */
 export const UsageChart = ({ rows }: { readonly rows: ReadonlyArray<UsageRow> }) => {
-  const days = Array.from({ length: 30 }, (_, i) =>
-    new Date(Date.now() - (29 - i) * dayMs).toISOString().slice(0, 10),
-  )
+  const days = Array.from({ length: 30 }, (_, i) => daysAgo(29 - i))
   const used = new Map(rows.map(({ credits, day }) => [day, credits]))
   const panel = creditPanel(days.map((day) => used.get(day) ?? 0))
   return <DayChart label="Credits by UTC day" days={days} panels={[panel]} />

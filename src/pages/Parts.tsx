@@ -1,7 +1,7 @@
-/** Small parts of the pages of customers and operators. */
-import type { Signal } from "@preact/signals"
+/** Small parts of several pages. */
+import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
-import { focus } from "./console/Ask.tsx"
+import { useEffect, useRef } from "preact/hooks"
 import { number } from "./Texts.ts"
 
 interface FieldProps {
@@ -72,3 +72,122 @@ export const Facts = ({ of }: { readonly of: ReadonlyArray<Fact> }) => (
     ))}
   </dl>
 )
+
+interface AskProps {
+  readonly name: string
+  /** What the button concerns, for screen readers. */
+  readonly of?: string
+  readonly question?: string
+  /** The name of the button that acts. */
+  readonly act: string
+  readonly isDisabled?: ReadonlySignal<boolean>
+  readonly onAct: () => void
+}
+
+/** A button that asks before it acts. */
+export const Ask = ({ act, isDisabled, name, of, onAct, question }: AskProps) => {
+  const isAsking = useSignal<boolean | undefined>(undefined)
+  const answer = () => {
+    isAsking.value = false
+    onAct()
+  }
+  return isAsking.value === true ? (
+    <span class="ask" role="group" aria-label={question ?? act}>
+      {question !== undefined && <span class="hint">{question}</span>}
+      <button
+        type="button"
+        class="small quiet"
+        ref={focus}
+        onClick={() => (isAsking.value = false)}
+      >
+        Cancel
+      </button>
+      <button
+        type="button"
+        class="small danger"
+        aria-disabled={isDisabled}
+        // The second click of a double click on the first button answers nothing.
+        onClick={({ detail }) => detail < 2 && isDisabled?.value !== true && answer()}
+      >
+        {act}
+      </button>
+    </span>
+  ) : (
+    <button
+      type="button"
+      class="small quiet"
+      ref={isAsking.value === false ? focus : null}
+      aria-disabled={isDisabled}
+      onClick={() => (isAsking.value = isDisabled?.value !== true)}
+    >
+      {name}
+      {of !== undefined && <span class="unseen"> {of}</span>}
+    </button>
+  )
+}
+
+/** Moves the focus to an element when it appears. */
+export const focus = (element: HTMLElement | null) => element?.focus()
+
+interface MenuProps {
+  /** The content of the button. */
+  readonly label: ComponentChildren
+  readonly class?: string
+  readonly children: ComponentChildren
+}
+
+/** A button that opens a card below it. Escape and a click or the focus elsewhere close the card. */
+export const Menu = ({ children, class: className, label }: MenuProps) => {
+  const isOpen = useSignal(false)
+  const place = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    const leave = ({ target }: Event) => {
+      // What a press has removed meanwhile was inside.
+      if (target instanceof Node && target.isConnected && !place.current?.contains(target))
+        isOpen.value = false
+    }
+    addEventListener("pointerdown", leave)
+    addEventListener("focusin", leave)
+    return () => {
+      removeEventListener("pointerdown", leave)
+      removeEventListener("focusin", leave)
+    }
+  }, [])
+  const close = (event: KeyboardEvent) => {
+    if (event.key !== "Escape" || !isOpen.value) return
+    isOpen.value = false
+    place.current?.querySelector("button")?.focus()
+  }
+  return (
+    <div class="menu" ref={place} onKeyDown={close}>
+      <button
+        type="button"
+        class={className}
+        aria-expanded={isOpen.value}
+        onClick={() => (isOpen.value = !isOpen.value)}
+      >
+        {label}
+      </button>
+      {isOpen.value && <div class="card">{children}</div>}
+    </div>
+  )
+}
+
+/** Lets the browser download a text. */
+export const download = (
+  text: string,
+  type: "csv" | "json",
+  {
+    at,
+    isSynthetic,
+    name = "authority",
+  }: { readonly at: Date; readonly isSynthetic: boolean; readonly name?: string },
+) => {
+  const mediaType = type === "csv" ? "text/csv" : "application/json"
+  const url = URL.createObjectURL(new Blob([text], { type: `${mediaType};charset=utf-8` }))
+  const link = document.createElement("a")
+  link.href = url
+  link.download = `${name}${isSynthetic ? "-synthetic" : ""}-${at.toISOString().slice(0, 10)}.${type}`
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(url), 60_000)
+}

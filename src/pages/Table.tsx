@@ -3,8 +3,8 @@ import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useId } from "preact/hooks"
 import { csv } from "../lists/csv.ts"
-import { download } from "./download.ts"
-import { number } from "./Texts.ts"
+import { download } from "./Parts.tsx"
+import { minute, number } from "./Texts.ts"
 
 type Value = string | number | null | undefined
 
@@ -27,7 +27,7 @@ export const num: Make = (title, value, cell) => ({ title, value, cell, kind: "n
 
 /** An ISO time, which the page shows to the minute. */
 export const when = <Row,>(title: string, value: (row: Row) => string | null): Column<Row> => {
-  const cell = (row: Row) => value(row)?.slice(0, 16).replace("T", " ") ?? "never"
+  const cell = (row: Row) => minute(value(row) ?? "never")
   return { title, value, cell, kind: "when" }
 }
 

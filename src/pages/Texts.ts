@@ -12,11 +12,13 @@ const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })
 
 const shares = new Intl.NumberFormat("en", { style: "percent" })
 
-export const number = (n: number) => numbers.format(n)
-export const figure = (n: number) => figures.format(n)
-
+export const number = numbers.format
+export const figure = figures.format
 /** A part of one, from 0 to 1, as a percentage. */
-export const share = (part: number) => shares.format(part)
+export const share = shares.format
+
+/** An ISO time to the minute. */
+export const minute = (time: string) => time.slice(0, 16).replace("T", " ")
 
 export const addresses = (n: number) => counted(n, "address", "addresses")
 
@@ -137,14 +139,7 @@ export const atMost = (credits: number | undefined): string =>
 /** Says when the run sends the next retry. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
   const seconds = Math.ceil((delay.until - now) / 1000)
-  return seconds <= 0 ? "Retrying now." : `Retrying in ${duration(seconds)}.`
-}
-
-const duration = (seconds: number): string => {
-  if (seconds < 60) return counted(seconds, "second")
-  const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${counted(minutes, "minute")} ${counted(seconds % 60, "second")}`
-  return `${counted(Math.floor(minutes / 60), "hour")} ${counted(minutes % 60, "minute")}`
+  return seconds <= 0 ? "Retrying now." : `Retrying in ${counted(seconds, "second")}.`
 }
 
 /**

@@ -1,5 +1,6 @@
 /** What the account of the entered key used, for whoever holds the key. */
-import { batch, signal } from "@preact/signals"
+import { useSignal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import {
   isClientError,
@@ -9,11 +10,11 @@ import {
 } from "../client/PromiseClient.ts"
 import type { Budget } from "../contract/Wire.ts"
 import { account, client, credits, key, refreshCredits } from "./Account.ts"
-import { UsageChart } from "./DayChart.tsx"
+import { daysAgo, UsageChart } from "./DayChart.tsx"
 import { Entry } from "./console/KeyPanel.tsx"
 import { Facts, Used, Waiting } from "./Parts.tsx"
 import { type Column, num, Table, text, when, words } from "./Table.tsx"
-import { number } from "./Texts.ts"
+import { minute, number } from "./Texts.ts"
 
 interface Found {
   readonly key: Key
@@ -22,79 +23,92 @@ interface Found {
   readonly entries: ReadonlyArray<StatementEntry>
 }
 
-const found = signal<Found | undefined>(undefined)
-const problem = signal<string | undefined>(undefined)
-
-const dayMs = 86_400_000
 const pageRows = 100
 
-const read = async (apiKey: string) => {
-  const asking = client({ apiKey, timeoutMs: 20_000, patienceMs: 0 })
-  const since = new Date(Date.now() - 29 * dayMs)
-  try {
-    const [own, days, keys, { entries }] = await Promise.all([
-      asking.key(),
-      asking.usage({ since }),
-      asking.usage({ since, by: "key" }),
-      asking.statement({ limit: pageRows }),
-    ])
-    // Another key may have been entered meanwhile.
-    if (key.value === apiKey)
-      batch(() => {
-        problem.value = undefined
-        found.value = { key: own, days: days.rows, keys: keys.rows, entries }
-      })
-  } catch (error) {
-    if (!isClientError(error)) throw error
-    if (key.value === apiKey) problem.value = error.message
-  }
-}
-
-const older = async (apiKey: string, { entries, ...rest }: Found) => {
-  const before = entries.at(-1)?.sequence
-  const page = await client({ apiKey }).statement({ limit: pageRows, before })
-  if (key.value === apiKey) found.value = { ...rest, entries: [...entries, ...page.entries] }
-}
-
 export const Usage = () => {
-  const entered = key.value
-  useEffect(() => {
-    found.value = undefined
-    problem.value = undefined
-    if (entered !== undefined) void read(entered)
-  }, [entered])
+  const apiKey = key.value
   return (
     <main class="page">
-      <div class="line title">
-        <h1>Usage{account.value !== undefined && ` of ${account.value}`}</h1>
-        {entered !== undefined && (
-          <button
-            type="button"
-            class="quiet"
-            onClick={() => void Promise.all([read(entered), refreshCredits()])}
-          >
-            Refresh
-          </button>
-        )}
-      </div>
-      <div role="alert">
-        {problem.value !== undefined && <p class="notice stop">{problem.value}</p>}
-      </div>
-      {entered === undefined ? (
+      {apiKey === undefined ? (
         <>
+          <Title />
           <p class="hint">Enter your key, to see what its account used.</p>
           <Entry />
         </>
-      ) : found.value === undefined ? (
-        problem.value === undefined && <Waiting />
       ) : (
-        <Shown apiKey={entered} of={found.value} />
+        <OfKey key={apiKey} apiKey={apiKey} />
       )}
     </main>
   )
 }
 
-const Shown = ({ apiKey, of }: { readonly apiKey: string; readonly of: Found }) => {
+const Title = ({ children }: { readonly children?: ComponentChildren }) => (
+  <div class="line title">
+    <h1>Usage{account.value !== undefined && ` of ${account.value}`}</h1>
+    {children}
+  </div>
+)
+
+const OfKey = ({ apiKey }: { readonly apiKey: string }) => {
+  const found = useSignal<Found | undefined>(undefined)
+  const problem = useSignal<string | undefined>(undefined)
+  const asking = client({ apiKey, timeoutMs: 20_000, patienceMs: 0 })
+  const show = async (read: () => Promise<Found>) => {
+    try {
+      found.value = await read()
+      problem.value = undefined
+    } catch (error) {
+      if (!isClientError(error)) throw error
+      problem.value = error.message
+    }
+  }
+  const read = () =>
+    show(async () => {
+      const since = new Date(daysAgo(29))
+      const [own, days, keys, { entries }] = await Promise.all([
+        asking.key(),
+        asking.usage({ since }),
+        asking.usage({ since, by: "key" }),
+        asking.statement({ limit: pageRows }),
+      ])
+      return { key: own, days: days.rows, keys: keys.rows, entries }
+    })
+  const older = (of: Found) =>
+    show(async () => {
+      const before = of.entries.at(-1)?.sequence
+      const { entries } = await asking.statement({ limit: pageRows, before })
+      return { ...of, entries: [...of.entries, ...entries] }
+    })
+  useEffect(() => void read(), [])
+  return (
+    <>
+      <Title>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => void Promise.all([read(), refreshCredits()])}
+        >
+          Refresh
+        </button>
+      </Title>
+      <div role="alert">
+        {problem.value !== undefined && <p class="notice stop">{problem.value}</p>}
+      </div>
+      {found.value !== undefined ? (
+        <Shown of={found.value} onOlder={older} />
+      ) : (
+        problem.value === undefined && <Waiting />
+      )}
+    </>
+  )
+}
+
+interface ShownProps {
+  readonly of: Found
+  readonly onOlder: (of: Found) => Promise<void>
+}
+
+const Shown = ({ of, onOlder }: ShownProps) => {
   const { budget, expiresAt } = of.key
   const used = of.days.reduce((sum, { credits }) => sum + credits, 0)
   return (
@@ -132,7 +146,7 @@ const Shown = ({ apiKey, of }: { readonly apiKey: string; readonly of: Found }) 
         columns={entryColumns}
         foot={
           (of.entries.at(-1)?.sequence ?? 1) > 1 && (
-            <button type="button" class="quiet" onClick={() => void older(apiKey, of)}>
+            <button type="button" class="quiet" onClick={() => void onOlder(of)}>
               Older
             </button>
           )
@@ -145,7 +159,7 @@ const Shown = ({ apiKey, of }: { readonly apiKey: string; readonly of: Found }) 
 const Left = ({ of: { credits, period, resetsAt, used } }: { readonly of: Budget }) => (
   <>
     <Used used={used} of={credits} unit={period === "total" ? "in all" : `a ${period}`} />
-    {resetsAt !== null && ` until ${resetsAt.slice(0, 16).replace("T", " ")} UTC`}
+    {resetsAt !== null && ` until ${minute(resetsAt)} UTC`}
   </>
 )
 

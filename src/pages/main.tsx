@@ -1,15 +1,9 @@
-/** Renders the console into its page. */
-import { signal } from "@preact/signals"
-import { render } from "preact"
+/** The console: the check of a list, and the usage of the account. */
 import { Console } from "./console/Console.tsx"
 import { Header } from "./Header.tsx"
-import { Help, KeyMenu } from "./console/KeyPanel.tsx"
-import { keepFocus } from "./keepFocus.ts"
-import * as Theme from "./Theme.ts"
+import { KeyMenu } from "./console/KeyPanel.tsx"
+import { hash, startPage } from "./startPage.ts"
 import { Usage } from "./Usage.tsx"
-
-const hash = signal(location.hash)
-addEventListener("hashchange", () => (hash.value = location.hash))
 
 const Page = () => {
   const isUsage = hash.value === "#usage"
@@ -17,15 +11,10 @@ const Page = () => {
     <>
       <Header root="" current={isUsage ? "usage" : "console"}>
         <KeyMenu />
-        <Help />
       </Header>
       {isUsage ? <Usage /> : <Console />}
     </>
   )
 }
 
-Theme.start()
-
-const place = document.getElementById("console")
-if (place !== null) render(<Page />, place)
-keepFocus()
+startPage(<Page />)

@@ -472,30 +472,11 @@ describe.skipIf(isMissing)("an address in the console", () => {
   )
 
   it.scopedLive(
-    "is kept until the user deletes everything, and runs of 1.1.0 can be exported until then",
+    "is kept until the user deletes everything",
     () =>
       Effect.gen(function* () {
         const { books, key, url } = yield* service()
-        const { act, examine, page } = yield* visit(url, "/console")
-        yield* act((page) => page.evaluate(oldRun))
-        yield* act((page) => page.reload())
-        yield* act((page) => page.getByText("finish open runs with 1.1.0 first").waitFor())
-        yield* act((page) => page.getByText("Runs of version 1.1.0").click())
-        yield* examine("old runs")
-        const { text } = yield* act((page) => downloaded(page, /old\.csv/))
-        assert.deepStrictEqual(
-          text
-            .split("\r\n")
-            .slice(0, 4)
-            .map((line) => line.split(",").slice(0, 6).join()),
-          [
-            "\uFEFFid,url,domainAuthority,pageAuthority,spamScore,reason",
-            "7,old.com,1,2,,",
-            "8,localhost,,,,INVALID_URL",
-            "9,open.com,,,,",
-          ],
-        )
-
+        const { act } = yield* visit(url, "/console")
         yield* act((page) => page.getByLabel("API key").fill(key))
         yield* act((page) => type(page, sites(10)))
         yield* act(start)
@@ -504,7 +485,6 @@ describe.skipIf(isMissing)("an address in the console", () => {
         yield* act((page) => press(page, "Delete everything"))
         yield* act((page) => press(page, "Delete permanently"))
         yield* act((page) => heading(page, "See how strong every site"))
-        assert.strictEqual(yield* act(() => page.getByText("1.1.0").count()), 0)
         yield* act((page) => visitLater(page, key))
         yield* act((page) => type(page, sites(10)))
         yield* act(start)
@@ -514,32 +494,3 @@ describe.skipIf(isMissing)("an address in the console", () => {
     timeout,
   )
 })
-
-/** Makes what the console of 1.1.0 keeps of an open run with an answer. */
-const oldRun = `new Promise((resolve) => {
-  const opening = indexedDB.open("authority-console", 2)
-  opening.onupgradeneeded = () => {
-    for (const name of ["runs", "lists", "owners", "entries", "batches", "parcels"])
-      opening.result.createObjectStore(name)
-  }
-  opening.onsuccess = () => {
-    const db = opening.result
-    const transaction = db.transaction(["runs", "lists", "entries", "batches"], "readwrite")
-    const put = (store, value, key) => transaction.objectStore(store).put(value, key)
-    const counts = { total: 3, checked: 1, failed: 1, creditsUsed: 1 }
-    put("runs", { id: "a", name: "old.csv", startedAt: 1, ...counts }, "a")
-    const items = ["old.com", "localhost", "open.com"].map((url, i) => ({ url, others: [String(7 + i)] }))
-    put("lists", { items, own: { column: 1, columns: ["id", "url"] } }, "a")
-    const entries = [
-      { url: "old.com", target: "old.com/" },
-      { url: "localhost", problem: "has no dot" },
-      { url: "open.com", target: "open.com/" },
-    ]
-    put("entries", entries, ["a", "old.com"])
-    const outcomes = [{ url: "old.com", domainAuthority: 1, pageAuthority: 2 }]
-    const answer = { outcomes, creditsUsed: 1, answeredAt: 1 }
-    const items1 = [{ url: "old.com", target: "old.com/" }]
-    put("batches", { key: "k", items: items1, sentAt: 1, provenance: true, answer }, ["a", "k"])
-    transaction.oncomplete = () => resolve(db.close())
-  }
-})`

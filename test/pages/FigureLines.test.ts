@@ -30,7 +30,6 @@ describe("the lines of a chart", () => {
         ],
       },
     ])
-    assert.deepStrictEqual(FigureLines.timesOf(FigureLines.linesOf(all)), { low: 2, high: 9 })
     assert.deepStrictEqual(FigureLines.linesOf([]), [])
   })
 

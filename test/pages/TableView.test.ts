@@ -84,3 +84,22 @@ describe("the table of a console run", () => {
     )
   })
 })
+
+describe("an address in the console", () => {
+  it("the parts of an address, joined, are the address", () => {
+    for (const url of ["https://a.com:8080/b?c#d", "a.com", "not a url", "", "://"]) {
+      const { host, rest, scheme } = Row.partsOf(url)
+      assert.strictEqual(scheme + host + rest, url)
+    }
+    const parts = { scheme: "HTTP://", host: "a.com", rest: ":80/b" }
+    assert.deepStrictEqual(Row.partsOf("HTTP://a.com:80/b"), parts)
+  })
+
+  it("only an address of a web page gets a link", () => {
+    assert.strictEqual(Row.linkOf("https://a.com/b?c"), "https://a.com/b?c")
+    assert.strictEqual(Row.linkOf("a.com/b"), "http://a.com/b")
+    for (const url of ["javascript:alert(1)//.", "ftp://a.com", "data:text/html,a.b", "localhost"])
+      assert.isUndefined(Row.linkOf(url), url)
+    for (const url of ["not a url", "a b.com"]) assert.isUndefined(Row.linkOf(url), url)
+  })
+})

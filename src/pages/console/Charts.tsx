@@ -1,23 +1,19 @@
-import { type Signal, useComputed } from "@preact/signals"
-import { results } from "./ConsoleState.ts"
+import { useComputed } from "@preact/signals"
+import { filter, results } from "./ConsoleState.ts"
 import * as TableView from "./TableView.ts"
 import { figure, number, share } from "../Texts.ts"
 
-interface Props {
-  readonly filter: Signal<TableView.Filter>
-}
-
 /** Shows how the figures are distributed. A press on a bar filters the result table. */
-export const Charts = ({ filter }: Props) =>
+export const Charts = () =>
   results.value.checked === 0 ? null : (
     <div class="charts">
       {TableView.figures.map((of) => (
-        <Chart key={of} filter={filter} of={of} />
+        <Chart key={of} of={of} />
       ))}
     </div>
   )
 
-const Chart = ({ filter, of }: Props & { readonly of: TableView.Figure }) => {
+const Chart = ({ of }: { readonly of: TableView.Figure }) => {
   const distribution = useComputed(() => TableView.distribution(results.value.rows, of))
   const { above, counts, median, total } = distribution.value
   if (median === undefined) return null

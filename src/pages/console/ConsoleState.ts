@@ -1,5 +1,6 @@
 /** The check of the console: a list, and the run that checks it with the answers of this browser. */
 import { batch, computed, effect, signal } from "@preact/signals"
+import { deleteDB } from "idb"
 import { isClientError } from "../../client/PromiseClient.ts"
 import { memoryAnswers } from "../../lists/memoryAnswers.ts"
 import type { Plan } from "../../lists/Plan.ts"
@@ -17,8 +18,8 @@ import {
 } from "../Account.ts"
 import * as DeviceStore from "../answers/DeviceStore.ts"
 import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
-import * as OldRuns from "../answers/OldRuns.ts"
 import * as Row from "./Row.ts"
+import * as TableView from "./TableView.ts"
 import type { UrlList } from "../answers/UrlList.ts"
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
@@ -89,6 +90,17 @@ export const results = computed(() => {
   const checked = rows.filter(({ figures }) => figures !== undefined).length
   const waiting = rows.filter(Row.isWaiting).length
   return { rows, checked, waiting, failed: rows.length - checked - waiting, total: rows.length }
+})
+
+export const filter = signal(TableView.everything)
+export const sorting = signal(TableView.usualSorting)
+/** The rows of the table. */
+export const selected = computed(() => TableView.select(results.value, filter.value, sorting.value))
+const list = computed(() => shown.value?.list)
+effect(() => {
+  void list.value
+  filter.value = TableView.everything
+  sorting.value = TableView.usualSorting
 })
 
 /** What the account paid for the list since the page was loaded. */
@@ -303,16 +315,11 @@ effect(() => {
   if (entered !== undefined && (check.account ?? "") !== account.value) leave()
 })
 
-export const oldRuns = signal<ReadonlyArray<OldRuns.OldRun>>([])
-const oldRunsName = `authority-console${base}`
-void OldRuns.read(oldRunsName).then((found) => (oldRuns.value = found))
-
-/** Deletes the answers, the key and the runs of 1.1.0, unless a run is active. */
+/** Deletes the answers, the key and what version 1.1.0 kept here, unless a run is active. */
 export const deleteAll = async () => {
   if (isActive.value) return
   await (await answers).clear()
-  await OldRuns.remove(oldRunsName)
+  await deleteDB(`authority-console${base}`)
   leave()
-  oldRuns.value = []
   forgetKey()
 }

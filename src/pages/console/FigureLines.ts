@@ -2,8 +2,7 @@
 import type { Observation, Outcome } from "../../client/PromiseClient.ts"
 
 /** An observation on its line. Times are in epoch milliseconds. */
-export interface Point {
-  readonly observation: Observation
+export interface Point extends Observation {
   readonly from: number
   readonly to: number
   /** The provider's former index, where this observation is the first one of another index. */
@@ -23,23 +22,20 @@ export interface Line {
 export const withOwn = (
   observations: ReadonlyArray<Observation>,
   outcomes: ReadonlyArray<Outcome>,
-): ReadonlyArray<Observation> =>
-  outcomes
-    .flatMap((outcome) => ownOf(outcome) ?? [])
-    .reduce(
-      (all, own) => (all.some((one) => includes(one, own)) ? all : [...all, own]),
-      observations,
+): ReadonlyArray<Observation> => {
+  const all = [...observations]
+  for (const outcome of outcomes) {
+    if ("reason" in outcome || outcome.provenance === undefined) continue
+    const { provenance, url: _, ...figures } = outcome
+    const { fetchedAt, index, provider } = provenance
+    const isIncluded = all.some(
+      (one) =>
+        one.provider === provider && one.fetchedAt <= fetchedAt && fetchedAt <= one.lastFetchedAt,
     )
-
-const ownOf = (outcome: Outcome): Observation | undefined => {
-  if ("reason" in outcome || outcome.provenance === undefined) return undefined
-  const { provenance, url: _, ...figures } = outcome
-  const { fetchedAt, index, provider } = provenance
-  return { fetchedAt, lastFetchedAt: fetchedAt, provider, index, ...figures }
+    if (!isIncluded) all.push({ fetchedAt, lastFetchedAt: fetchedAt, provider, index, ...figures })
+  }
+  return all
 }
-
-const includes = (one: Observation, { fetchedAt, provider }: Observation) =>
-  one.provider === provider && one.fetchedAt <= fetchedAt && fetchedAt <= one.lastFetchedAt
 
 /** Returns a line for each provider, in the order of their names. */
 export const linesOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Line> =>
@@ -51,28 +47,18 @@ const pointsOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Point
   // An observation without an index does not say whether the index changed.
   let index: string | null = null
   return observations
-    .map((observation) => ({
-      observation,
-      from: Date.parse(observation.fetchedAt),
-      to: Date.parse(observation.lastFetchedAt),
-    }))
+    .map((one) => ({ ...one, from: Date.parse(one.fetchedAt), to: Date.parse(one.lastFetchedAt) }))
     .sort((a, b) => a.from - b.from)
     .map((point) => {
       const former = index
-      index = point.observation.index ?? index
+      index = point.index ?? index
       return former === null || former === index ? point : { ...point, formerIndex: former }
     })
 }
 
-export interface Range {
+interface Range {
   readonly low: number
   readonly high: number
-}
-
-/** Returns the time from the first observation to the last one, in epoch milliseconds. */
-export const timesOf = (lines: ReadonlyArray<Line>): Range => {
-  const times = lines.flatMap(({ points }) => points.flatMap(({ from, to }) => [from, to]))
-  return { low: Math.min(...times), high: Math.max(...times) }
 }
 
 /** Returns the tens between which the values are, so that small changes stay visible. */

@@ -14,9 +14,8 @@ import {
   spent,
   typedKey,
 } from "../Account.ts"
-import { Ask } from "./Ask.tsx"
 import { deleteAll, isActive } from "./ConsoleState.ts"
-import { Menu } from "../Menu.tsx"
+import { Ask, Menu } from "../Parts.tsx"
 import { number } from "../Texts.ts"
 
 const keyFieldId = "key"
@@ -105,7 +104,7 @@ export const KeyMenu = () => (
     </p>
     <Ask
       name="Delete everything"
-      question="Delete all answers, the key and old runs?"
+      question="Delete all answers and the key?"
       act="Delete permanently"
       isDisabled={isActive}
       onAct={() => void deleteKept()}
@@ -169,27 +168,3 @@ const Account = ({ entered }: { readonly entered: string }) => (
     </div>
   </>
 )
-
-/** How the keyboard is used. */
-export const Help = () => (
-  <Menu class="icon help" label="?" title="With the keyboard">
-    <dl class="keys">
-      {shortcuts.map(([keys, meaning]) => (
-        <div key={keys}>
-          <dt>
-            <kbd>{keys}</kbd>
-          </dt>
-          <dd>{meaning}</dd>
-        </div>
-      ))}
-    </dl>
-  </Menu>
-)
-
-const shortcuts = [
-  ["Ctrl + Enter", "in the list starts the check (⌘ Enter on a Mac)"],
-  ["Ctrl + V", "beside all fields pastes a list"],
-  ["Tab", "goes to the next field, column head or bar"],
-  ["Enter", "on a column head sorts the table or reverses its order"],
-  ["Space", "on a bar shows only the addresses in its range"],
-] as const

@@ -78,25 +78,6 @@ const take = async (files: FileList | null | undefined) => {
 
 const pasted = "Pasted list"
 
-const paste = (event: ClipboardEvent, field: HTMLTextAreaElement) => {
-  const files = event.clipboardData?.files
-  const text = event.clipboardData?.getData("text/plain") ?? ""
-  // A spreadsheet copies its cells as text and as an image. Prefer the text.
-  if (files?.[0] !== undefined && text === "") {
-    event.preventDefault()
-    return void take(files)
-  }
-  const { selectionEnd, selectionStart, value } = field
-  const parts = [value.slice(0, selectionStart), text, value.slice(selectionEnd)]
-  if (parts.join("").length <= maxTypedLength) return
-  event.preventDefault()
-  attach({
-    name: pasted,
-    text: parts.filter((part) => part !== "").join("\n"),
-    isGuessed: false,
-  })
-}
-
 const sample = [
   "example.com",
   "https://www.wikipedia.org/wiki/Domain",
@@ -160,15 +141,23 @@ addEventListener("drop", (event) => {
   void take(event.dataTransfer?.files)
 })
 
-// A list that is pasted beside all fields is a new list.
-addEventListener("paste", ({ clipboardData, target }) => {
-  if (target instanceof Element && target.closest("input, textarea, select, dialog") !== null)
-    return
+// What is pasted beside all fields is a new list. In the field of the list, it is part of its text.
+addEventListener("paste", (event) => {
+  const { clipboardData, target } = event
+  const field = target instanceof HTMLTextAreaElement ? target : undefined
+  if (target instanceof Element && target.closest("input, select, dialog") !== null) return
   const text = clipboardData?.getData("text/plain") ?? ""
+  // A spreadsheet copies its cells as text and as an image. Prefer the text.
   if (text.trim() === "") return void take(clipboardData?.files)
-  if (text.length > maxTypedLength) attach({ name: pasted, text, isGuessed: false })
-  else setText(text)
+  const { selectionEnd, selectionStart, value } = field ?? emptyField
+  const whole = value.slice(0, selectionStart) + text + value.slice(selectionEnd)
+  if (whole.length > maxTypedLength) {
+    event.preventDefault()
+    attach({ name: pasted, text: whole, isGuessed: false })
+  } else if (field === undefined) setText(text)
 })
+
+const emptyField = { value: "", selectionStart: 0, selectionEnd: 0 }
 
 export const ListPanel = () => (
   <section class={`card compose ${isDropTarget.value ? "drop" : ""}`} aria-labelledby="list-title">
@@ -295,7 +284,6 @@ const Field = () => (
       placeholder={"example.com\nhttps://www.example.org/page"}
       value={typed.value}
       onInput={(event) => setText(event.currentTarget.value)}
-      onPaste={(event) => paste(event, event.currentTarget)}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
         event.preventDefault()
@@ -323,7 +311,9 @@ const Attached = ({ name }: { readonly name: string }) => (
 const Reading = () => {
   const { guessed, items, own, repeated, table } = list.value
   const parts = [
-    length.value === 0 ? "One domain or page a line" : addresses(length.value),
+    length.value === 0
+      ? "One domain or page a line. Ctrl + Enter starts the check"
+      : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
     ...(repeated === 0 ? [] : [counted(repeated, "duplicate")]),
     ...(attached.value?.isGuessed === true ? ["read as Windows-1252, not UTF-8"] : []),
@@ -370,7 +360,7 @@ const Reading = () => {
 const firstRows = 3
 
 const FirstRows = ({ items, own }: Pick<UrlList.UrlList, "items" | "own">) => (
-  <div class="sample" role="region" aria-label="First rows of the list" tabIndex={0}>
+  <div class="scroll" role="region" aria-label="First rows of the list" tabIndex={0}>
     <table class="data">
       {own !== undefined && (
         <thead>

@@ -1,48 +1,59 @@
-import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
+import { type Signal, useSignal } from "@preact/signals"
 import { type RefObject } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import type { OwnColumns } from "../../lists/outcomeTable.ts"
-import * as Address from "./Address.ts"
-import { results } from "./ConsoleState.ts"
+import { filter, results, selected, sorting } from "./ConsoleState.ts"
 import { FigureChart, HistoryButton } from "./FigureChart.tsx"
-import { Menu } from "../Menu.tsx"
-import type { Row } from "./Row.ts"
+import { Menu } from "../Parts.tsx"
+import { linkOf, partsOf, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 import { addresses, explanation, figure, number, reasons } from "../Texts.ts"
 
-interface Props {
-  readonly own: OwnColumns
-  readonly rows: ReadonlySignal<ReadonlyArray<Row>>
-  readonly filter: Signal<TableView.Filter>
-  readonly sorting: Signal<TableView.Sorting>
-}
-
-export const ResultTable = ({ filter, own, rows, sorting }: Props) => {
-  const extras = useSignal(TableView.usualColumns(own))
+export const ResultTable = ({ own }: { readonly own: OwnColumns }) => {
+  const rows = selected.value
+  const shown = useSignal<ReadonlyArray<string>>(TableView.usualColumns(own))
+  const extras = TableView.allColumns(own).filter(([column]) => shown.value.includes(column))
   const body = useRef<HTMLTableSectionElement>(null)
-  const { above, below, end, start } = useWindow(body, rows.value.length)
+  const { above, below, end, start } = useWindow(body, rows.length)
   return (
     <section class="table" aria-labelledby="table-title">
       <div class="filters">
         <h2 id="table-title">Results</h2>
-        <Filters filter={filter} found={rows.value.length} />
-        <ColumnChoice own={own} extras={extras} />
+        <Filters />
+        <ColumnChoice own={own} shown={shown} />
       </div>
       <table
-        class={`data results ${extras.value.length > 0 ? "extras" : ""} ${extras.value.length > 3 ? "wide" : ""}`}
-        aria-rowcount={rows.value.length + 1}
+        class={`data results ${extras.length > 0 ? "extras" : ""} ${extras.length > 3 ? "wide" : ""}`}
+        aria-rowcount={rows.length + 1}
       >
         <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
-        <Heads own={own} sorting={sorting} extras={extras.value} />
+        <thead>
+          <tr>
+            <Head by="place" name="No." class="num place" />
+            <Head by="url" name="Address" class="url" />
+            <Head by="domainAuthority" name="Domain authority" short="DA" />
+            <Head by="pageAuthority" name="Page authority" short="PA" />
+            <Head by="spamScore" name="Spam score" short="Spam" />
+            {extras.map(([column, name]) => (
+              <Head
+                key={column}
+
+                by={column}
+                name={name}
+                class={`extra ${column}`}
+              />
+            ))}
+          </tr>
+        </thead>
         <tbody ref={body}>
           {above > 0 && <Space height={above} />}
-          {rows.value.slice(start, end).map((row, i) => (
-            <Line key={row.place} row={row} index={start + i + 2} extras={extras.value} />
+          {rows.slice(start, end).map((row, i) => (
+            <Line key={row.place} row={row} index={start + i + 2} extras={extras} />
           ))}
           {below > 0 && <Space height={below} />}
         </tbody>
       </table>
-      {rows.value.length === 0 && (
+      {rows.length === 0 && (
         <p class="none">
           No address matches the filter.{" "}
           <button type="button" onClick={() => (filter.value = TableView.everything)}>
@@ -99,39 +110,12 @@ const Space = ({ height }: { readonly height: number }) => (
   </tr>
 )
 
-const Heads = ({
-  extras,
-  own,
-  sorting,
-}: Pick<Props, "own" | "sorting"> & { readonly extras: ReadonlyArray<TableView.Extra> }) => (
-  <thead>
-    <tr>
-      <Head sorting={sorting} by="place" name="No." class="num place" />
-      <Head sorting={sorting} by="url" name="Address" class="url" />
-      <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
-      <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
-      <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
-      {extras.map((extra) => (
-        <Head
-          key={extra}
-          sorting={sorting}
-          by={extra}
-          name={columnName(extra, own)}
-          class={`extra ${extra}`}
-        />
-      ))}
-    </tr>
-  </thead>
-)
-
 const Head = ({
   by,
   class: className = "num figure",
   name,
   short,
-  sorting,
 }: {
-  readonly sorting: Signal<TableView.Sorting>
   readonly by: TableView.Sorting["by"]
   readonly name: string
   readonly short?: string
@@ -170,7 +154,7 @@ const Line = ({
   readonly row: Row
   /** The number of the row in the whole table, whose first row has the heads. */
   readonly index: number
-  readonly extras: ReadonlyArray<TableView.Extra>
+  readonly extras: ReturnType<typeof TableView.allColumns>
 }) => {
   const { figures, outcome, place, reason, sameAs, url } = row
   return (
@@ -202,8 +186,8 @@ const Line = ({
           )}
         </td>
       )}
-      {extras.map((extra) => (
-        <ExtraCell key={extra} row={row} column={extra} />
+      {extras.map(([column]) => (
+        <ExtraCell key={column} row={row} column={column} />
       ))}
     </tr>
   )
@@ -214,7 +198,7 @@ const tailLength = 12
 
 /** Emphasises the host, because users look for it first. The style cuts the middle. */
 const Url = ({ url }: { readonly url: string }) => {
-  const { host, rest, scheme } = Address.partsOf(url)
+  const { host, rest, scheme } = partsOf(url)
   const cut = rest.length > 2 * tailLength ? rest.length - tailLength : rest.length
   return (
     <span class="address">
@@ -229,7 +213,7 @@ const Url = ({ url }: { readonly url: string }) => {
 }
 
 const LinkOut = ({ url }: { readonly url: string }) => {
-  const link = Address.linkOf(url)
+  const link = linkOf(url)
   return link === undefined ? null : (
     <a href={link} target="_blank" rel="noreferrer" aria-label={`Open ${url} in a new tab`}>
       <svg viewBox="0 0 16 16" aria-hidden="true">
@@ -280,28 +264,23 @@ const ExtraCell = ({ column, row }: { readonly row: Row; readonly column: TableV
 /** Figures that are computed from an imported list. */
 const isEstimate = (index: string | null) => index?.includes("estimate") === true
 
-const columnName = (column: TableView.Extra, own: OwnColumns): string =>
-  TableView.allColumns(own).find(([other]) => other === column)?.[1] ?? ""
-
 const ColumnChoice = ({
-  extras,
   own,
+  shown,
 }: {
   readonly own: OwnColumns
-  readonly extras: Signal<ReadonlyArray<TableView.Extra>>
+  readonly shown: Signal<ReadonlyArray<string>>
 }) => (
-  <Menu class="columns" label="Columns">
+  <Menu label="Columns">
     {TableView.allColumns(own).map(([column, name]) => (
       <label key={column} class="choice">
         <input
           type="checkbox"
-          checked={extras.value.includes(column)}
-          onChange={({ currentTarget }) =>
-            (extras.value = TableView.allColumns(own)
-              .map(([other]) => other)
-              .filter((other) =>
-                other === column ? currentTarget.checked : extras.value.includes(other),
-              ))
+          checked={shown.value.includes(column)}
+          onChange={({ currentTarget: { checked } }) =>
+            (shown.value = checked
+              ? [...shown.value, column]
+              : shown.value.filter((other) => other !== column))
           }
         />
         {name}
@@ -310,7 +289,8 @@ const ColumnChoice = ({
   </Menu>
 )
 
-const Filters = ({ filter, found }: Pick<Props, "filter"> & { readonly found: number }) => {
+const Filters = () => {
+  const found = selected.value.length
   const { outcome, tenth, text } = filter.value
   const change = (part: Partial<TableView.Filter>) => (filter.value = { ...filter.value, ...part })
   return (
@@ -330,9 +310,11 @@ const Filters = ({ filter, found }: Pick<Props, "filter"> & { readonly found: nu
         <span class="unseen">Show</span>
         <select
           value={outcome}
-          onChange={(event) => change({ outcome: outcomeOf(event.currentTarget.value) })}
+          onChange={({ currentTarget: { value } }) =>
+            change({ outcome: outcomes.find(([name]) => name === value)?.[0] ?? "all" })
+          }
         >
-          {Object.entries(outcomes).map(([name, label]) => (
+          {outcomes.map(([name, label]) => (
             <option key={name} value={name}>
               {label}
             </option>
@@ -355,16 +337,12 @@ const Filters = ({ filter, found }: Pick<Props, "filter"> & { readonly found: nu
   )
 }
 
-const outcomes: Readonly<Record<TableView.Filter["outcome"], string>> = {
-  all: "All",
-  checked: "Checked",
-  failed: "Not checked",
-  waiting: "Waiting",
-  INVALID_URL: reasons.INVALID_URL.label,
-  PROVIDER_ERROR: reasons.PROVIDER_ERROR.label,
-  SERVER_ERROR: reasons.SERVER_ERROR.label,
-}
-
-const isOutcome = (name: string): name is TableView.Filter["outcome"] => name in outcomes
-
-const outcomeOf = (name: string) => (isOutcome(name) ? name : "all")
+const outcomes = [
+  ["all", "All"],
+  ["checked", "Checked"],
+  ["failed", "Not checked"],
+  ["waiting", "Waiting"],
+  ["INVALID_URL", reasons.INVALID_URL.label],
+  ["PROVIDER_ERROR", reasons.PROVIDER_ERROR.label],
+  ["SERVER_ERROR", reasons.SERVER_ERROR.label],
+] as const

@@ -1,4 +1,4 @@
-import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
+import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import type { Delay } from "../../lists/Run.ts"
@@ -9,6 +9,7 @@ import {
   check,
   creditsUsed,
   delay,
+  filter,
   goOn,
   hasSyntheticFigures,
   isActive,
@@ -16,16 +17,18 @@ import {
   question,
   results,
   secondsLeft,
+  selected,
+  sorting,
   status,
   stop,
 } from "./ConsoleState.ts"
-import { download } from "../download.ts"
+import { download } from "../Parts.tsx"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
 import { isEditing } from "./ListPanel.tsx"
 import { Asking, Found } from "./PlanPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import { isWorthRetrying, type Row } from "./Row.ts"
+import { isWorthRetrying } from "./Row.ts"
 import * as TableView from "./TableView.ts"
 import { addresses, halted, number, remaining, standing, untilRetry } from "../Texts.ts"
 
@@ -35,34 +38,29 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-export const RunPanel = ({ children, shown }: Props) => {
-  const filter = useSignal(TableView.everything)
-  const sorting = useSignal(TableView.usualSorting)
-  const rows = useComputed(() => TableView.select(results.value, filter.value, sorting.value))
-  return (
-    <>
-      <div class="top">
-        <Title shown={shown} />
-        <Exports shown={shown} rows={rows} filter={filter} sorting={sorting} />
-        <div class="actions">
-          <button
-            type="button"
-            aria-expanded={isEditing.value}
-            onClick={() => (isEditing.value = !isEditing.value)}
-          >
-            {isEditing.value ? "Fold list" : "Edit list"}
-          </button>
-          <Controls shown={shown} />
-        </div>
-        <Progress />
+export const RunPanel = ({ children, shown }: Props) => (
+  <>
+    <div class="top">
+      <Title shown={shown} />
+      <Exports shown={shown} />
+      <div class="actions">
+        <button
+          type="button"
+          aria-expanded={isEditing.value}
+          onClick={() => (isEditing.value = !isEditing.value)}
+        >
+          {isEditing.value ? "Fold list" : "Edit list"}
+        </button>
+        <Controls shown={shown} />
       </div>
-      {children}
-      <State shown={shown} />
-      <Charts filter={filter} />
-      <ResultTable own={shown.list.own} rows={rows} filter={filter} sorting={sorting} />
-    </>
-  )
-}
+      <Progress />
+    </div>
+    {children}
+    <State shown={shown} />
+    <Charts />
+    <ResultTable own={shown.list.own} />
+  </>
+)
 
 const Title = ({ shown }: { readonly shown: Check }) => {
   const { checked, failed, waiting } = results.value
@@ -89,37 +87,26 @@ const Title = ({ shown }: { readonly shown: Check }) => {
   )
 }
 
-const Exports = ({
-  filter,
-  rows,
-  shown,
-  sorting,
-}: {
-  readonly shown: Check
-  readonly rows: ReadonlySignal<ReadonlyArray<Row>>
-  readonly filter: ReadonlySignal<TableView.Filter>
-  readonly sorting: ReadonlySignal<TableView.Sorting>
-}) => {
+const Exports = ({ shown }: { readonly shown: Check }) => {
+  const rows = selected.value
   const outcome = useSignal("")
-  const which = TableView.isEverything(filter.value) ? "all" : `these ${number(rows.value.length)}`
+  const which = TableView.isEverything(filter.value) ? "all" : `these ${number(rows.length)}`
   // Until the user sorts the table, the rows leave the page in the order of the list.
   const chosen = () => ({
     rows:
-      sorting.value === TableView.usualSorting
-        ? rows.value.toSorted((a, b) => a.place - b.place)
-        : rows.value,
+      sorting.value === TableView.usualSorting ? rows.toSorted((a, b) => a.place - b.place) : rows,
     own: shown.list.own,
   })
   const copy = async () => {
     outcome.value = (await copyText(tsv(chosen())))
-      ? `Copied ${addresses(rows.value.length)}.`
+      ? `Copied ${addresses(rows.length)}.`
       : "The browser does not allow copying. Export a file instead."
   }
   const exportAs = (text: string, type: "csv" | "json") => {
     download(text, type, { at: new Date(shown.startedAt), isSynthetic: hasSyntheticFigures })
     outcome.value = ""
   }
-  const isEmpty = rows.value.length === 0
+  const isEmpty = rows.length === 0
   const isEnd = status.value === "done" && !isEditing.value
   return (
     <div class="actions" role="group" aria-label="Export">

@@ -58,40 +58,29 @@ const mayBeDone = "The change may be made already: press Refresh before you repe
 
 type Query = Readonly<Record<string, string | number | undefined>>
 
-interface Sent {
-  readonly query?: Query
-  readonly body?: object
-  readonly idempotencyKey?: string
-}
-
 /** Returns a function that calls the administration. It rejects with Refused. */
 const caller =
   (token: string) =>
-  async <N extends Name>(
+  async (
     method: Endpoints["method"],
     path: string,
-    { body, idempotencyKey = uuid(), query = {} }: Sent = {},
-  ): Promise<Data<N>> => {
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ) => {
     if (/[^\x20-\x7e]/.test(token))
       throw new Refused("The token has a character that is not ASCII.")
     const hint = method === "GET" ? "" : ` ${mayBeDone}`
-    const given = Object.entries(query).flatMap(([name, value]) =>
-      value === undefined || value === "" ? [] : [[name, String(value)]],
-    )
     // Relative, so that a proxy can serve the console under any path.
-    const response = await fetch(
-      `..${path}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`,
-      {
-        method,
-        headers: {
-          authorization: `Bearer ${token}`,
-          ...(body !== undefined && { "content-type": "application/json" }),
-          ...(method === "POST" && { "idempotency-key": idempotencyKey }),
-        },
-        body: body === undefined ? null : JSON.stringify(body),
-        signal: AbortSignal.timeout(timeoutMs),
+    const response = await fetch(`..${path}`, {
+      method,
+      headers: {
+        ...headers,
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { "content-type": "application/json" }),
       },
-    ).catch(() => undefined)
+      body: body === undefined ? null : JSON.stringify(body),
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch(() => undefined)
     const answer = await response?.json().catch(() => undefined)
     if (response === undefined || (response.ok && answer?.success !== true))
       throw new Refused(unreachable + hint)
@@ -103,65 +92,66 @@ const caller =
     )
   }
 
-const accountPath = (name: string, more = "") =>
-  `${adminPaths.accounts}/${encodeURIComponent(name)}${more}`
-const keyPath = (id: string, more = "") => `${adminPaths.keys}/${encodeURIComponent(id)}${more}`
+const queryOf = (query: Query) =>
+  new URLSearchParams(
+    Object.entries(query).flatMap(([name, value]) =>
+      value === undefined || value === "" ? [] : [[name, String(value)]],
+    ),
+  ).toString()
+
+const accountPath = (name: string) => `${adminPaths.accounts}/${encodeURIComponent(name)}`
+const keyPath = (id: string) => `${adminPaths.keys}/${encodeURIComponent(id)}`
 
 export const pageRows = 100
 
 /** The calls of the administration, with one token. Each rejects with Refused. */
 export const adminApi = (token: string) => {
   const call = caller(token)
+  const get = <N extends Name>(path: string, query?: Query): Promise<Data<N>> =>
+    call("GET", query === undefined ? path : `${path}?${queryOf(query)}`)
+  /** A repeat with the same idempotency key does nothing again. */
+  const post = <N extends Name>(path: string, body: object, key = uuid()): Promise<Data<N>> =>
+    call("POST", path, body, { "idempotency-key": key })
+  const patch = <N extends Name>(path: string, body: object): Promise<Data<N>> =>
+    call("PATCH", path, body)
 
   return {
-    accounts: (search: string) =>
-      call<"accounts">("GET", adminPaths.accounts, { query: { limit: maxRows, search } }),
-    account: (name: string) => call<"account">("GET", accountPath(name)),
-    /** A repeat with the same key does nothing again, here and below. */
-    createAccount: (name: string, credits: number, idempotencyKey: string) =>
-      call<"createAccount">("POST", adminPaths.accounts, {
-        body: { name, credits },
-        idempotencyKey,
-      }),
+    accounts: (search: string) => get<"accounts">(adminPaths.accounts, { limit: maxRows, search }),
+    account: (name: string) => get<"account">(accountPath(name)),
+    createAccount: (name: string, credits: number, key: string) =>
+      post<"createAccount">(adminPaths.accounts, { name, credits }, key),
     suspend: (name: string, suspended: boolean) =>
-      call<"updateAccount">("PATCH", accountPath(name), { body: { suspended } }),
-    changeCredits: (name: string, amount: number, note: string, idempotencyKey: string) =>
-      call<"changeCredits">("POST", accountPath(name, "/credits"), {
-        body: { amount, ...(note !== "" && { note }) },
-        idempotencyKey,
-      }),
+      patch<"updateAccount">(accountPath(name), { suspended }),
+    changeCredits: (name: string, amount: number, note: string, key: string) =>
+      post<"changeCredits">(
+        `${accountPath(name)}/credits`,
+        { amount, ...(note !== "" && { note }) },
+        key,
+      ),
     statement: (name: string, before?: number) =>
-      call<"statement">("GET", accountPath(name, "/statement"), {
-        query: { limit: pageRows, before },
-      }),
+      get<"statement">(`${accountPath(name)}/statement`, { limit: pageRows, before }),
     /** All keys, page by page. */
     keys: async (name: string): Promise<ReadonlyArray<Key>> => {
       const all: Array<Key> = []
       for (;;) {
         const query = { limit: maxRows, before: all.at(-1)?.id }
-        const { keys } = await call<"accountKeys">("GET", accountPath(name, "/keys"), { query })
+        const { keys } = await get<"accountKeys">(`${accountPath(name)}/keys`, query)
         all.push(...keys)
         if (keys.length < maxRows) return all
       }
     },
-    createKey: (name: string, body: object) =>
-      call<"createKey">("POST", accountPath(name, "/keys"), { body }),
-    updateKey: (id: string, body: object) => call<"updateKey">("PATCH", keyPath(id), { body }),
-    rotate: (id: string) =>
-      call<"rotateKey">("POST", keyPath(id, "/rotate"), { body: { grace: "24h" } }),
-    revoke: (id: string) => call<"revokeKey">("DELETE", keyPath(id)),
+    createKey: (name: string, body: object) => post<"createKey">(`${accountPath(name)}/keys`, body),
+    updateKey: (id: string, body: object) => patch<"updateKey">(keyPath(id), body),
+    rotate: (id: string) => post<"rotateKey">(`${keyPath(id)}/rotate`, { grace: "24h" }),
+    revoke: (id: string): Promise<Data<"revokeKey">> => call("DELETE", keyPath(id)),
     usage: (by: "day" | "key" | "account", since: string, account?: string) =>
-      call<"adminUsage">("GET", adminPaths.usage, {
-        query: { by, since, limit: maxRows, account },
-      }),
-    overview: () => call<"overview">("GET", adminPaths.overview),
-    providers: () => call<"providerStatus">("GET", adminPaths.providerStatus),
+      get<"adminUsage">(adminPaths.usage, { by, since, limit: maxRows, account }),
+    overview: () => get<"overview">(adminPaths.overview),
+    providers: () => get<"providerStatus">(adminPaths.providerStatus),
     report: (since: string) =>
-      call<"providerReport">("GET", adminPaths.providerReport, {
-        query: { since, limit: maxRows },
-      }),
+      get<"providerReport">(adminPaths.providerReport, { since, limit: maxRows }),
     audit: (filter: Query, before?: number) =>
-      call<"audit">("GET", adminPaths.audit, { query: { ...filter, limit: pageRows, before } }),
+      get<"audit">(adminPaths.audit, { ...filter, limit: pageRows, before }),
   }
 }
 

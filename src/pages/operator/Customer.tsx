@@ -1,12 +1,11 @@
 import { useSignal } from "@preact/signals"
-import { Ask, focus } from "../console/Ask.tsx"
-import { UsageChart } from "../DayChart.tsx"
-import { Facts, Field, Waiting } from "../Parts.tsx"
+import { daysAgo, UsageChart } from "../DayChart.tsx"
+import { Ask, Facts, Field, focus, Waiting } from "../Parts.tsx"
 import { type Column, num, Table, text, when, words } from "../Table.tsx"
 import { number } from "../Texts.ts"
 import type { Account, Entry } from "./AdminApi.ts"
 import { Keys } from "./Keys.tsx"
-import { change, daysAgo, isBusy, newKeys, useOrder, usePages, useRead } from "./OperatorState.ts"
+import { change, isBusy, newKeys, useOrder, usePages, useRead } from "./OperatorState.ts"
 import { More, Page } from "./Parts.tsx"
 
 /** One customer: its credits, keys, usage and statement. */

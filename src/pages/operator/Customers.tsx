@@ -1,19 +1,12 @@
 import { useSignal } from "@preact/signals"
 import { maxRows } from "../../contract/Limits.ts"
 import { counted } from "../../contract/counted.ts"
+import { daysAgo } from "../DayChart.tsx"
 import { Field } from "../Parts.tsx"
 import { type Column, num, Table } from "../Table.tsx"
 import { number } from "../Texts.ts"
 import type { Account } from "./AdminApi.ts"
-import {
-  change,
-  customerPage,
-  daysAgo,
-  isBusy,
-  useOrder,
-  useRead,
-  useTyped,
-} from "./OperatorState.ts"
+import { change, customerPage, isBusy, useOrder, useRead, useTyped } from "./OperatorState.ts"
 import { customerColumn, Page } from "./Parts.tsx"
 
 /** The customers, which are the service's accounts, and who spent most. */

@@ -1,6 +1,5 @@
 import { useSignal } from "@preact/signals"
-import { Ask } from "../console/Ask.tsx"
-import { Field, Used } from "../Parts.tsx"
+import { Ask, Field, Used } from "../Parts.tsx"
 import { type Column, num, Table, text, when, words } from "../Table.tsx"
 import type { AdminApi, Budget, Key, UsageRow } from "./AdminApi.ts"
 import { change, isBusy, newKeys } from "./OperatorState.ts"

@@ -2,6 +2,7 @@
 import { batch, computed, effect, signal, useSignal } from "@preact/signals"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { v4 as uuid } from "uuid"
+import { hash } from "../startPage.ts"
 import { type AdminApi, adminApi, pageRows, Refused } from "./AdminApi.ts"
 
 export const api = signal<AdminApi | undefined>(undefined)
@@ -9,9 +10,6 @@ export const problem = signal<string | undefined>(undefined)
 export const isBusy = signal(false)
 /** The secrets of new keys. Each is shown until the operator has copied it. */
 export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
-
-const hash = signal(location.hash)
-addEventListener("hashchange", () => (hash.value = location.hash))
 
 /** The page and its subject, from an address such as `#/customers/acme?since=2026-11-01`. */
 export const route = computed(() => {
@@ -34,12 +32,6 @@ effect(() => {
 })
 
 export const customerPage = (name: string) => `#/customers/${encodeURIComponent(name)}`
-
-const dayMs = 86_400_000
-
-/** The UTC day so many days ago. */
-export const daysAgo = (days: number) =>
-  new Date(Date.now() - days * dayMs).toISOString().slice(0, 10)
 
 /** Runs a call and shows why it was refused. A wrong token signs out. */
 const attempt = async (run: () => Promise<void>) => {

@@ -1,8 +1,8 @@
-import { DayChart } from "../DayChart.tsx"
+import { DayChart, daysAgo } from "../DayChart.tsx"
 import { Used } from "../Parts.tsx"
 import { type Column, num, Table, text, when, words } from "../Table.tsx"
 import type { CostRow, Overview, Provider, Vendor } from "./AdminApi.ts"
-import { daysAgo, useRead } from "./OperatorState.ts"
+import { useRead } from "./OperatorState.ts"
 import { amount, type Money, moneyIn, Page } from "./Parts.tsx"
 
 /** Each vendor's state, its own count beside ours, and what was bought of it by day. */

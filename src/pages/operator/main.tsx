@@ -1,10 +1,8 @@
 /** The operator's pages, for services with an administration. */
 import { useSignal } from "@preact/signals"
-import { render } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { Header } from "../Header.tsx"
-import { keepFocus } from "../keepFocus.ts"
-import * as Theme from "../Theme.ts"
+import { startPage } from "../startPage.ts"
 import { Audit } from "./Audit.tsx"
 import { Customer } from "./Customer.tsx"
 import { Customers } from "./Customers.tsx"
@@ -95,8 +93,4 @@ const SignIn = () => {
   )
 }
 
-Theme.start()
-
-const place = document.getElementById("console")
-if (place !== null) render(<Operator />, place)
-keepFocus()
+startPage(<Operator />)

@@ -1,8 +1,25 @@
+/** What starts the console and the operator's pages. */
+import { signal } from "@preact/signals"
+import { type ComponentChild, render } from "preact"
+import * as Theme from "./Theme.ts"
+
+/** The part of the address behind `#`, which names what a page shows. */
+export const hash = signal(location.hash)
+addEventListener("hashchange", () => (hash.value = location.hash))
+
+/** Renders a page into its document. */
+export const startPage = (page: ComponentChild) => {
+  Theme.start()
+  const place = document.getElementById("console")
+  if (place !== null) render(page, place)
+  keepFocus()
+}
+
 /**
  * Moves the focus to the title of the section when the focused control disappears. Otherwise the
  * browser forgets the place of the user's keyboard or screen reader.
  */
-export const keepFocus = () => {
+const keepFocus = () => {
   let focused: Element | null = null
   let titleId = ""
   const remember = () => {
