@@ -6,25 +6,14 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Retries while `while` returns true for the error: first at once, then on `schedule`. Only a
- * failure sets up the schedule, so a success costs less than with `Effect.retry`.
- */
-export const retry =
-  (options: {
-    readonly while: (error: unknown) => boolean
-    readonly schedule: Schedule.Schedule<unknown>
-  }) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
-
-/**
  * Runs a transaction or a single statement again after a serialization failure or a deadlock, for
  * up to 10 seconds. `withTransaction` and the single statements on PostgreSQL use it, so a store
  * does not.
  */
 export const retryAfterConflict = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> => retry({ while: Failure.isConflict, schedule: afterConflict })(effect)
+): Effect.Effect<A, E, R> =>
+  Effect.retry(effect, { while: Failure.isConflict, schedule: afterConflict })
 
 /** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
 const afterConflict = Schedule.exponential("5 millis", 1.5).pipe(

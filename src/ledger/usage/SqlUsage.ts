@@ -4,15 +4,14 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../../accounts/Account.ts"
 import { ApiKeyId } from "../../accounts/ApiKey.ts"
-import { isAmong, type Table } from "../../database/rows/bulkRows.ts"
-import * as prepared from "../../database/rows/prepared.ts"
+import * as BulkRows from "../../database/rows/bulkRows.ts"
 import { letOthersRun } from "../letOthersRun.ts"
 import * as Usage from "./Usage.ts"
 
 const summed = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
 
 /** A commit adds to the sums. */
-export const table: Table<Usage.DailyUsage> = {
+export const table: BulkRows.Table<Usage.DailyUsage> = {
   name: "usage",
   texts: ["account_id", "api_key_id"],
   numbers: ["day", ...summed],
@@ -27,7 +26,7 @@ export const table: Table<Usage.DailyUsage> = {
   }),
 }
 
-const decodeRows = prepared.decoder(
+const decodeRows = BulkRows.decoder(
   Schema.Struct({
     accountId: Schema.NullOr(AccountId),
     apiKeyId: Schema.NullOr(ApiKeyId),
@@ -40,10 +39,10 @@ const decodeRows = prepared.decoder(
     server_error: Schema.Int,
   }),
 )
-const decodeNames = prepared.decoder(
+const decodeNames = BulkRows.decoder(
   Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String) }),
 )
-const decodeIds = prepared.decoder(Schema.Struct({ id: AccountId }))
+const decodeIds = BulkRows.decoder(Schema.Struct({ id: AccountId }))
 
 const groups = {
   day: ["day", "day DESC"],
@@ -130,7 +129,7 @@ const makeNamed = (sql: SqlClient.SqlClient) => {
   const namesOf = (table: string, column: string, ids: ReadonlyArray<string>) =>
     sql`
       SELECT id, ${sql.literal(column)} AS name FROM ${sql.literal(table)}
-      WHERE id ${isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
+      WHERE id ${BulkRows.isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
       Effect.flatMap(decodeNames),
       Effect.map((rows) => new Map(rows.map(({ id, name }) => [id, name]))),
     )
