@@ -173,7 +173,9 @@ const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["wi
   )
   // Retry outside of the transaction, so that readers can use the connection between attempts.
   return (effect) =>
-    Effect.retry(withTransaction(effect), { while: Failure.isBusy, schedule: waitForLock })
+    Effect.catchIf(withTransaction(effect), Failure.isBusy, () =>
+      Effect.retry(withTransaction(effect), { while: Failure.isBusy, schedule: waitForLock }),
+    )
 }
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))

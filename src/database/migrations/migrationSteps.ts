@@ -8,7 +8,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { retentionMs } from "../../ledger/IdempotencyKey.ts"
+import { retentionMs } from "../../ledger/Hold.ts"
 import { genesisHash } from "../../ledger/LedgerEntry.ts"
 
 /** SQLite always rolls back a step that fails, and cannot test whether a column exists. */

@@ -37,10 +37,9 @@ const decodeRows = BulkRows.decoder(
     invalid_url: Schema.Int,
     provider_error: Schema.Int,
     server_error: Schema.Int,
+    accountName: Schema.NullOr(Schema.String),
+    label: Schema.NullOr(Schema.String),
   }),
-)
-const decodeNames = BulkRows.decoder(
-  Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String) }),
 )
 const decodeIds = BulkRows.decoder(Schema.Struct({ id: AccountId }))
 
@@ -56,7 +55,6 @@ const sliceSize = 2000
 /** Returns the sums that a question asks for. On SQLite, those of all accounts come in slices. */
 export const make = (sql: SqlClient.SqlClient) => {
   const slice = makeSlice(sql)
-  const named = makeNamed(sql)
   const lastOfSlice = sql.onDialectOrElse({
     sqlite: () => (after: string) =>
       sql`
@@ -74,7 +72,7 @@ export const make = (sql: SqlClient.SqlClient) => {
     while (true) {
       const last = account === undefined ? yield* lastOfSlice(after) : undefined
       rows = rows.concat(yield* slice(question, after, last))
-      if (last === undefined) return yield* named(Usage.merge(rows, question), question)
+      if (last === undefined) return Usage.merge(rows, question)
       if (rows.length > 2 * limit) rows = Usage.merge(rows, question)
       after = last
       yield* letOthersRun
@@ -104,12 +102,16 @@ const makeSlice =
     ])
     // The inner limit keeps SQLite from reading the index of the days in their order.
     return sql`
-      SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",
-        ${sql.literal(column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"))} AS "apiKeyId",
-        ${sql.literal(column("day", "BIGINT"))} AS day, ${sql.literal(sums.join(", "))}
-      FROM (SELECT * FROM usage WHERE ${isAsked} LIMIT ${Number.MAX_SAFE_INTEGER}) AS usage
-      GROUP BY ${sql.literal(columns)}
-      ORDER BY ${sql.literal(order)} LIMIT ${limit}`.withoutTransform.pipe(
+      SELECT sums.*, accounts.name AS "accountName", api_keys.label AS label FROM (
+        SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",
+          ${sql.literal(column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"))} AS "apiKeyId",
+          ${sql.literal(column("day", "BIGINT"))} AS day, ${sql.literal(sums.join(", "))}
+        FROM (SELECT * FROM usage WHERE ${isAsked} LIMIT ${Number.MAX_SAFE_INTEGER}) AS usage
+        GROUP BY ${sql.literal(columns)}
+        ORDER BY ${sql.literal(order)} LIMIT ${limit}
+      ) AS sums
+      LEFT JOIN accounts ON accounts.id = "accountId" LEFT JOIN api_keys ON api_keys.id = "apiKeyId"
+      ORDER BY ${sql.literal(order)}`.withoutTransform.pipe(
       Effect.flatMap(decodeRows),
       Effect.map((rows) =>
         rows.map(({ invalid_url, provider_error, server_error, ...row }): Usage.Row => ({
@@ -123,29 +125,3 @@ const makeSlice =
       ),
     )
   }
-
-/** Adds the names of accounts, which a report of one account leaves out, and the labels of keys. */
-const makeNamed = (sql: SqlClient.SqlClient) => {
-  const namesOf = (table: string, column: string, ids: ReadonlyArray<string>) =>
-    sql`
-      SELECT id, ${sql.literal(column)} AS name FROM ${sql.literal(table)}
-      WHERE id ${BulkRows.isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
-      Effect.flatMap(decodeNames),
-      Effect.map((rows) => new Map(rows.map(({ id, name }) => [id, name]))),
-    )
-  return Effect.fnUntraced(function* (
-    rows: ReadonlyArray<Usage.Row>,
-    { account, by }: Usage.Question,
-  ) {
-    if (by === "day") return rows
-    const accounts = account === undefined ? rows.flatMap(({ accountId }) => accountId ?? []) : []
-    const names = yield* namesOf("accounts", "name", accounts)
-    const keys = by === "key" ? rows.flatMap(({ apiKeyId }) => apiKeyId ?? []) : []
-    const labels = yield* namesOf("api_keys", "label", keys)
-    return rows.map((row): Usage.Row => ({
-      ...row,
-      accountName: names.get(row.accountId ?? "") ?? null,
-      label: labels.get(row.apiKeyId ?? "") ?? null,
-    }))
-  })
-}
