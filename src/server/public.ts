@@ -34,12 +34,10 @@ export {
   GrantTooLarge,
   type Hold,
   HoldExpired,
-  type IdempotencyKey,
-  IdempotencyKeyInUse,
-  IdempotencyKeyReused,
   InsufficientCredits,
   LimitExceeded,
 } from "../ledger/Hold.ts"
+export { type IdempotencyKey, IdempotencyKeyInUse, IdempotencyKeyReused } from "../ledger/Hold.ts"
 export { StatementEntry } from "../ledger/LedgerEntry.ts"
 export type { Question as UsageQuestion, Row as UsageRow, Usage } from "../ledger/usage/Usage.ts"
 export { type Figures, MetricsCache } from "../providers/figures/MetricsCache.ts"

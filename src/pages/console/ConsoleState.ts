@@ -1,7 +1,7 @@
 /** The check of the console: a list, and the run that checks it with the answers of this browser. */
 import { batch, computed, effect, signal } from "@preact/signals"
 import { isClientError } from "../../client/PromiseClient.ts"
-import { memoryAnswers } from "../../lists/memoryAnswers.ts"
+import { memoryAnswers } from "../../lists/Answers.ts"
 import type { Plan } from "../../lists/Plan.ts"
 import { type Delay, type Connect, type PlanOptions, Run } from "../../lists/Run.ts"
 import {
