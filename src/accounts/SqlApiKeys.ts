@@ -26,11 +26,10 @@ import * as SqlBudgets from "../ledger/budgets/SqlBudgets.ts"
 import { isAmong } from "../database/rows/bulkRows.ts"
 import * as Scope from "./Scope.ts"
 import * as Failure from "../database/Failure.ts"
-import { naming } from "../database/rows/naming.ts"
+import { forUpdate, naming } from "../database/rows/dialects.ts"
 import { pageSize, rowsAfter } from "../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
 import { hasName, isKey, pageOf } from "./SqlSearch.ts"
-import { forUpdate } from "../database/transaction.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(

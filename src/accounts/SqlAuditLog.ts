@@ -9,7 +9,7 @@ import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { type Act, Actor, AuditLog, CurrentAct, type Page } from "./AuditLog.ts"
 import { AuditLine, cut, Detail } from "./AuditLine.ts"
-import { retentionMs } from "../ledger/IdempotencyKey.ts"
+import { retentionMs } from "../ledger/Hold.ts"
 import * as Failure from "../database/Failure.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
 

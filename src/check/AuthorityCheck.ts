@@ -132,7 +132,13 @@ export const layer = ({
       })
 
       return {
-        preview: (list, maxAgeMs) => preview(provider, list, price, maxAgeMs),
+        preview: (list, maxAgeMs) =>
+          Effect.map(
+            Arr.isNonEmptyReadonlyArray(list.targets)
+              ? provider.prospects(list.targets, maxAgeMs)
+              : Effect.succeed([]),
+            (prospects) => Preview.make(list, prospects, price),
+          ),
         check: (batch) =>
           Effect.tap(
             Effect.uninterruptibleMask((restore) => check(batch, restore)),
@@ -143,56 +149,30 @@ export const layer = ({
   )
 
 /** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
-const holdOf = (
-  {
+const holdOf = (batch: Batch.Batch, price: Credits): Hold => {
+  const { accountId, apiKeyId, idempotencyKey: key, limit, requestId, targets, urls } = batch
+  return {
     accountId,
-    apiKeyId,
-    idempotencyKey: key,
-    limit,
     requestId,
-    targets,
-    urls,
-    wantsSources,
-  }: Batch.Batch,
-  price: Credits,
-): Hold => ({
-  accountId,
-  requestId,
-  amount: creditsOf(price * targets.length),
-  idempotencyKey:
-    key === undefined ? undefined : { key, fingerprint: fingerprint(urls, wantsSources) },
-  limit,
-  apiKeyId,
-})
+    amount: creditsOf(price * targets.length),
+    idempotencyKey:
+      key === undefined ? undefined : { key, fingerprint: fingerprint(urls, batch.wantsSources) },
+    limit,
+    apiKeyId,
+  }
+}
 
 // Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
 // order, and both or neither ask for the provenance.
 const fingerprint = (urls: ReadonlyArray<string>, wantsSources = false): string =>
   hash("sha256", JSON.stringify(wantsSources ? { urls, wantsSources } : urls))
 
-const preview = (
-  provider: MetricsProvider["Type"],
-  list: Batch.UrlList,
-  price: Credits,
-  maxAgeMs: number | undefined,
-) =>
-  Effect.map(
-    Arr.isNonEmptyReadonlyArray(list.targets)
-      ? provider.prospects(list.targets, maxAgeMs)
-      : Effect.succeed([]),
-    (prospects) => Preview.make(list, prospects, price),
-  )
-
 const lookUp = (
   provider: MetricsProvider["Type"],
   targets: Arr.NonEmptyReadonlyArray<Target>,
   context: LookupContext,
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
-  const byPage = new Map(targets.map((target) => [target.page, target]))
-  if (byPage.size === targets.length) return lookUpDistinct(provider, targets, context)
-  const [first] = targets
-  byPage.delete(first.page)
-  const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
+  const distinct = Arr.dedupeWith(targets, (one, other) => one.page === other.page)
   return Effect.map(lookUpDistinct(provider, distinct, context), (outcomes) => {
     const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
     return targets.map(({ page }) => given.get(page) ?? unanswered)

@@ -12,3 +12,24 @@ export const unsafeNow = (clock: Clock.Clock): number => toMs(clock.unsafeCurren
 
 /** Reads the clock: milliseconds since an arbitrary time. Two readings give a duration. */
 export const now: Effect.Effect<number> = Effect.map(Clock.currentTimeNanos, toMs)
+
+const toleranceMs = 5000
+const windowMs = 10 * 60_000
+
+/**
+ * Makes an effect that returns true when the wall clock can be trusted to delete by age: it has
+ * advanced like the monotonic clock, within 5 s, for ten minutes of this process. After the wall
+ * clock is set, the ten minutes begin anew.
+ */
+export const makeIsWallClockSteady = (): Effect.Effect<boolean> => {
+  let reference: number | undefined
+  let since = 0
+  return Effect.zipWith(Clock.currentTimeMillis, now, (wall, monotonic) => {
+    const offset = wall - monotonic
+    if (reference === undefined || Math.abs(offset - reference) > toleranceMs) {
+      reference = offset
+      since = monotonic
+    }
+    return monotonic - since >= windowMs
+  })
+}

@@ -13,9 +13,10 @@ import {
   noFailures,
   Outcome,
   providerFailed,
+  Source,
+  sourceOf,
   unanswered,
 } from "./Metrics.ts"
-import { Source, sourceOf } from "./Provenance.ts"
 import type { InvalidUrl } from "./Target.ts"
 
 /** What is stored of a report: no URLs, because a repeated request sends the URLs again. */

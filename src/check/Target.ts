@@ -5,7 +5,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { parse as parseHost } from "tldts"
-import { trimmed } from "./trimmed.ts"
+import { trimmed } from "./printable.ts"
 
 /** The input is not a public web address. `problem` says why, in a few words. */
 export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{

@@ -4,10 +4,9 @@ import { homedir } from "node:os"
 import { dirname, join, posix, win32 } from "node:path"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import type { Answers } from "../lists/Answers.ts"
-import { memoryAnswers } from "../lists/memoryAnswers.ts"
+import { type Answers, memoryAnswers } from "../lists/Answers.ts"
 import * as SqlAnswers from "../lists/SqlAnswers.ts"
-import { fileProblem } from "../database/fileProblem.ts"
+import * as Failure from "../database/Failure.ts"
 
 /** The default place, as the help shows it. */
 export const shownPlace =
@@ -52,7 +51,7 @@ const makeFolder = (place: string) =>
     },
     catch: (cause) =>
       new SqlAnswers.AnswersFailed({
-        message: `the folder of ${place} cannot be made: ${fileProblem(cause)}; name another file with --answers`,
+        message: `the folder of ${place} cannot be made: ${Failure.ofFile(cause)}; name another file with --answers`,
         cause,
       }),
   })

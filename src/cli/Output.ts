@@ -2,7 +2,7 @@
 import { fstatSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../lists/OutcomeFile.ts"
-import * as Csv from "../lists/csv.ts"
+import * as Csv from "../lists/outcomeTable.ts"
 import { printable } from "../check/printable.ts"
 
 /** Writes to stdout. Returns when the operating system has accepted the whole text. */

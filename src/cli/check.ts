@@ -20,8 +20,7 @@ import { isHidden } from "../client/Targets.ts"
 import * as OutcomeFile from "../lists/OutcomeFile.ts"
 import * as OutcomeFormat from "../lists/OutcomeFormat.ts"
 import type { OwnColumns } from "../lists/outcomeTable.ts"
-import type { Plan } from "../lists/Plan.ts"
-import * as PlanText from "../lists/PlanText.ts"
+import * as Plan from "../lists/Plan.ts"
 import { type Connect, Run } from "../lists/Run.ts"
 import { AnswersFailed } from "../lists/SqlAnswers.ts"
 import * as Summary from "../lists/Summary.ts"
@@ -121,7 +120,7 @@ const check = (given: Options) =>
         }),
       )
       if (options.preview) return yield* showPreview(options, input, { plan, run })
-      for (const text of PlanText.describe(plan, yield* Clock.currentTimeMillis))
+      for (const text of Plan.describe(plan, yield* Clock.currentTimeMillis))
         yield* progress.report(text)
       yield* warnOfJournals(plan, [input.file, output], progress)
       const doubtful = yield* consent(options, input, plan)
@@ -236,7 +235,7 @@ const refuseOverwriting = (
 const showPreview = (
   { json }: Options,
   input: UrlInput.UrlInput,
-  { plan, run }: { readonly plan: Plan; readonly run: Run },
+  { plan, run }: { readonly plan: Plan.Plan; readonly run: Run },
 ) =>
   Effect.gen(function* () {
     for (const url of urlsOf(input)) {
@@ -250,12 +249,12 @@ const showPreview = (
     const now = yield* Clock.currentTimeMillis
     const repeatedOthers = plan.repeatedOthers.length
     const preview = { ...plan, repeatedOthers, oldest: plan.oldest && isoTime(plan.oldest) }
-    yield* line(json ? JSON.stringify({ preview }) : PlanText.describe(plan, now).join("\n"))
+    yield* line(json ? JSON.stringify({ preview }) : Plan.describe(plan, now).join("\n"))
   })
 
 /** Says that a journal of 1.1.0 beside the list or the output is not read. */
 const warnOfJournals = (
-  { maxCredits }: Plan,
+  { maxCredits }: Plan.Plan,
   files: ReadonlyArray<string | undefined>,
   { report }: Progress.Progress,
 ) =>
@@ -273,7 +272,7 @@ const warnOfJournals = (
  * Decides what may be spent. Asks on a terminal when a host is guessed, something may be charged a
  * second time, or the balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
  */
-const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan) =>
+const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan.Plan) =>
   Effect.gen(function* () {
     const [example] = guessed
     if (example !== undefined && !options.yes) {
@@ -285,7 +284,7 @@ const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan) =
     if (doubtful.targets > 0) {
       const answer = options.yes
         ? "y"
-        : yield* ask(options, PlanText.twice(doubtful), "Check them again? [y/n/skip]")
+        : yield* ask(options, Plan.twice(doubtful), "Check them again? [y/n/skip]")
       if (answer === "y") choice = "again"
       else if (answer !== "skip") return yield* no
     }

@@ -33,7 +33,7 @@ export type {
   Usage,
   UsageOptions,
 } from "./Client.ts"
-export { memoryAnswers } from "../lists/memoryAnswers.ts"
+export { memoryAnswers } from "../lists/Answers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"

@@ -1,7 +1,6 @@
 /** Checks a list of any length, and pays each target once. */
 import { maxUrls } from "../contract/Limits.ts"
-import type { Item } from "../lists/Answers.ts"
-import { memoryAnswers } from "../lists/memoryAnswers.ts"
+import { type Item, memoryAnswers } from "../lists/Answers.ts"
 import * as Purchase from "../lists/Purchase.ts"
 import { ValidationError } from "./ClientError.ts"
 import { mapInOrder } from "./mapInOrder.ts"

@@ -1,6 +1,6 @@
 /**
- * Classifies the errors of SQLite, PostgreSQL and PgBouncer, and describes them to operators with
- * advice.
+ * Classifies the errors of SQLite, PostgreSQL and PgBouncer, and describes them and the errors of
+ * files to operators with advice.
  */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -193,4 +193,24 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^25006$/,
     "the database is read-only; connect to its primary server, or set default_transaction_read_only off",
   ],
+]
+
+/**
+ * Says why a file cannot be read or written, and what to do, with the original message in brackets.
+ * An error of another kind keeps its message.
+ */
+export const ofFile = (cause: unknown): string => {
+  const original = cause instanceof Error ? cause.message : String(cause)
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
+  const problem = problemsOfFiles.find(([codes]) => codes.includes(code))?.[1]
+  return problem === undefined ? original : `${problem} (${original})`
+}
+
+const problemsOfFiles: ReadonlyArray<readonly [codes: ReadonlyArray<string>, problem: string]> = [
+  [["ENOENT", "ENOTDIR"], "there is no such file or folder; check the path"],
+  [["EEXIST"], "it exists already; name another file"],
+  [["EISDIR"], "it is a folder; name a file"],
+  [["EACCES", "EPERM"], "the right is missing; check the permissions of the file and its folder"],
+  [["EROFS"], "the disk is read-only; make it writable, or use another disk"],
+  [["ENOSPC"], "the disk is full; free some space"],
 ]

@@ -14,7 +14,7 @@ import * as Pg from "pg"
 import pgpass from "pgpass"
 import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
-import { naming } from "./rows/naming.ts"
+import { naming } from "./rows/dialects.ts"
 import * as transaction from "./transaction.ts"
 
 export interface Options {

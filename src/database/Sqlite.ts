@@ -11,12 +11,10 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "./StoreFailure.ts"
-import { fileProblem } from "./fileProblem.ts"
 import * as Failure from "./Failure.ts"
 import * as Migrations from "./migrations/Migrations.ts"
-import { naming } from "./rows/naming.ts"
+import { naming } from "./rows/dialects.ts"
 import * as Presence from "./Presence.ts"
-import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
 /**
@@ -65,7 +63,7 @@ const createEmpty = (file: string) =>
   Effect.try({
     try: () => closeSync(openSync(file, "wx")),
     catch: (cause) =>
-      new StoreFailure({ message: `${file} cannot be written: ${fileProblem(cause)}`, cause }),
+      new StoreFailure({ message: `${file} cannot be written: ${Failure.ofFile(cause)}`, cause }),
   })
 
 /** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
@@ -175,7 +173,9 @@ const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["wi
   )
   // Retry outside of the transaction, so that readers can use the connection between attempts.
   return (effect) =>
-    retry({ while: Failure.isBusy, schedule: waitForLock })(withTransaction(effect))
+    Effect.catchIf(withTransaction(effect), Failure.isBusy, () =>
+      Effect.retry(withTransaction(effect), { while: Failure.isBusy, schedule: waitForLock }),
+    )
 }
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))

@@ -16,7 +16,6 @@ import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
 import { StoreFailure } from "./StoreFailure.ts"
-import { fileProblem } from "./fileProblem.ts"
 import * as Failure from "./Failure.ts"
 import { sync } from "./Sqlite.ts"
 
@@ -124,5 +123,5 @@ const swap = (copy: string, database: string): string | undefined => {
 const attempt = <A>(problem: string, act: () => A): Effect.Effect<A, StoreFailure> =>
   Effect.try({
     try: act,
-    catch: (cause) => new StoreFailure({ message: `${problem}: ${fileProblem(cause)}`, cause }),
+    catch: (cause) => new StoreFailure({ message: `${problem}: ${Failure.ofFile(cause)}`, cause }),
   })

@@ -6,25 +6,17 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Retries while `while` returns true for the error: first at once, then on `schedule`. Only a
- * failure sets up the schedule, so a success costs less than with `Effect.retry`.
- */
-export const retry =
-  (options: {
-    readonly while: (error: unknown) => boolean
-    readonly schedule: Schedule.Schedule<unknown>
-  }) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
-
-/**
  * Runs a transaction or a single statement again after a serialization failure or a deadlock, for
  * up to 10 seconds. `withTransaction` and the single statements on PostgreSQL use it, so a store
  * does not.
  */
 export const retryAfterConflict = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> => retry({ while: Failure.isConflict, schedule: afterConflict })(effect)
+): Effect.Effect<A, E, R> =>
+  // Without a conflict, `Effect.retry` would cost more than a small transaction.
+  Effect.catchIf(effect, Failure.isConflict, () =>
+    Effect.retry(effect, { while: Failure.isConflict, schedule: afterConflict }),
+  )
 
 /** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
 const afterConflict = Schedule.exponential("5 millis", 1.5).pipe(
@@ -46,35 +38,22 @@ interface Limit {
 }
 
 /**
- * Retries after a lost connection until the ReconnectLimit. Use it only for statements that can run
- * twice without harm: the first run may have succeeded although its answer was lost.
+ * Makes a function that retries after a lost connection until the ReconnectLimit, which it reads
+ * once: the fibers of requests do not have the limit. Use it only for statements that can run twice
+ * without harm: the first run may have succeeded although its answer was lost.
  */
-export const retryAfterDisconnection = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> => retryWithin(ReconnectLimit)(effect)
-
-/**
- * Makes a `retryAfterDisconnection` that reads the ReconnectLimit once, not at each call. Stores
- * need it, because the fibers of requests do not have the limit.
- */
-export const makeRetryAfterDisconnection = Effect.map(ReconnectLimit, (limit) =>
-  retryWithin(Effect.succeed(limit)),
-)
-
-const retryWithin =
-  (limits: Effect.Effect<Limit>) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.catchIf(effect, Failure.isDisconnection, () =>
-      Effect.flatMap(limits, ({ isOver = never, limit }) =>
+export const makeRetryAfterDisconnection = Effect.map(
+  ReconnectLimit,
+  ({ isOver = Effect.succeed(false), limit }) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.catchIf(effect, Failure.isDisconnection, () =>
         Effect.retry(effect, {
           while: (error) =>
             Failure.isDisconnection(error) ? Effect.negate(isOver) : Effect.succeed(false),
           schedule: Schedule.upTo(reconnection, limit),
         }),
       ),
-    )
-
-const never = Effect.succeed(false)
+)
 
 const reconnection = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("500 millis")),

@@ -88,13 +88,6 @@ export const perStatement = (
   }
 }
 
-/**
- * Ends a SELECT that locks its rows until the transaction ends. SQLite needs no row locks: an
- * immediate transaction locks the whole file against other writers.
- */
-export const forUpdate = (sql: SqlClient.SqlClient) =>
-  sql.literal(sql.onDialectOrElse({ pg: () => "FOR UPDATE", orElse: () => "" }))
-
 /** Without tracing, `Effect.withSpan` would spend time on an empty span. */
 const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>

@@ -16,10 +16,12 @@ import {
   type GrantTooLarge,
   type Hold,
   HoldExpired,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReused,
   type InsufficientCredits,
   LimitExceeded,
+  retentionMs,
 } from "./Hold.ts"
-import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
 import * as Usage from "./usage/Usage.ts"
 

@@ -60,25 +60,25 @@ export const make = <Change>(
     /** None ends the worker. */
     const queue = yield* Queue.unbounded<Option.Option<Waiting<Change>>>()
 
-    // A batch that fails is committed in two halves, so that only the change at fault fails.
-    const commitAll = (batch: ReadonlyArray<Waiting<Change>>): Effect.Effect<void> =>
-      Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.matchCauseEffect(commit(Arr.map(batch, ({ change }) => change)), {
+    // A group that fails is committed in two halves, so that only the change at fault fails.
+    const commitAll = (group: ReadonlyArray<Waiting<Change>>): Effect.Effect<void> =>
+      Arr.isNonEmptyReadonlyArray(group)
+        ? Effect.matchCauseEffect(commit(Arr.map(group, ({ change }) => change)), {
             onSuccess: (answers) => Effect.all(answers, { discard: true }),
             onFailure: (cause) =>
-              batch.length > 1 && Cause.isFailure(cause)
-                ? Effect.forEach(halvesOf(batch), commitAll, { discard: true })
-                : failAll(batch, Cause.flatMap(cause, Cause.die)),
+              group.length > 1 && Cause.isFailure(cause)
+                ? Effect.forEach(halvesOf(group), commitAll, { discard: true })
+                : failAll(group, Cause.flatMap(cause, Cause.die)),
           })
         : Effect.void
 
     const turn = Effect.gen(function* () {
-      const batch = yield* Queue.takeBetween(queue, 1, maxChanges)
-      const waiting = Chunk.compact(batch)
+      const group = yield* Queue.takeBetween(queue, 1, maxChanges)
+      const waiting = Chunk.compact(group)
       yield* commitAll(yield* Effect.filter(waiting, ({ isTaken }) => take(isTaken)))
       // A commit of SQLite blocks the process: let in the requests that arrived meanwhile.
       yield* Effect.sleep(0)
-      return waiting.length < batch.length
+      return waiting.length < group.length
     })
     // A daemon: the scope ends the worker by its finalizer, after the last commit.
     const worker = yield* Effect.forkDaemon(Effect.repeat(turn, { until: (isOver) => isOver }))
@@ -117,10 +117,10 @@ export const make = <Change>(
     }
   })
 
-const halvesOf = <A>(batch: ReadonlyArray<A>) => Arr.splitAt(batch, Math.ceil(batch.length / 2))
+const halvesOf = <A>(group: ReadonlyArray<A>) => Arr.splitAt(group, Math.ceil(group.length / 2))
 
-const failAll = <Change>(batch: Iterable<Waiting<Change>>, cause: Cause.Cause<never>) =>
-  Effect.forEach(batch, ({ fail }) => fail(cause), { discard: true })
+const failAll = <Change>(group: Iterable<Waiting<Change>>, cause: Cause.Cause<never>) =>
+  Effect.forEach(group, ({ fail }) => fail(cause), { discard: true })
 
 /** Returns true for the first caller. */
 const take = (isTaken: Ref.Ref<boolean>) =>

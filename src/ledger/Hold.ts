@@ -1,13 +1,20 @@
-/**
- * The types of a hold and a charge on an account's credits, and the errors of holding and charging.
- */
+/** What a request asks of the ledger: a hold, an idempotency key and a charge, and their errors. */
 import * as Data from "effect/Data"
 import type { AccountId } from "../accounts/Account.ts"
 import type { ApiKeyId } from "../accounts/ApiKey.ts"
 import type { FailureCounts } from "../check/Metrics.ts"
 import type { RequestId } from "../check/RequestId.ts"
 import type { Credits } from "./Credits.ts"
-import type { IdempotencyKey } from "./IdempotencyKey.ts"
+
+/** The client's name for a request. A key is unique within its account only. */
+export interface IdempotencyKey {
+  readonly key: string
+  /** Hash of the submitted URLs. */
+  readonly fingerprint: string
+}
+
+/** How long a ledger keeps a stored answer, in milliseconds. */
+export const retentionMs = 24 * 60 * 60 * 1000
 
 /** Credits set aside for one request. */
 export interface Hold {
@@ -85,5 +92,22 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
 }> {
   override get message() {
     return `request ${this.requestId} was not charged, because its hold ended before the charge`
+  }
+}
+
+/**
+ * The first request with this idempotency key had other URLs than this request. The message says
+ * "body" because the URLs are the only field of the body that the service reads.
+ */
+export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
+  override get message() {
+    return "This Idempotency-Key was used with another body; use a new key for a new request."
+  }
+}
+
+/** The first request with this idempotency key is still in progress. */
+export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
+  override get message() {
+    return "A request with this Idempotency-Key is in progress; try again when it has ended."
   }
 }

@@ -27,12 +27,8 @@ import { makeNameOf } from "../accounts/SqlAccounts.ts"
 import { makeRecorded } from "../accounts/SqlAuditLog.ts"
 import * as Failure from "../database/Failure.ts"
 import { pageSize, sweep } from "../database/rows/paging.ts"
-import {
-  makeRetryAfterDisconnection,
-  ReconnectLimit,
-  retryAfterDisconnection,
-} from "../database/retry.ts"
-import * as SteadyClock from "./SteadyClock.ts"
+import { makeRetryAfterDisconnection, ReconnectLimit } from "../database/retry.ts"
+import * as MonotonicClock from "../check/MonotonicClock.ts"
 import * as Balance from "./Balance.ts"
 import { Books } from "./Books.ts"
 import { CreditLedger } from "./CreditLedger.ts"
@@ -69,12 +65,14 @@ const make = (options: Options) =>
     const retried = yield* makeRetryAfterDisconnection
     const { limit } = yield* ReconnectLimit
     const isClosing = yield* Ref.make(false)
-    const commit = makeCommit(sql, statements, Duration.toMillis(options.lease))
-    const commits = yield* GroupCommit.make((changes: ReadonlyArray<Change<GroupCommit.Answer>>) =>
-      Effect.provideService(commit(changes), ReconnectLimit, {
-        limit,
-        isOver: Ref.get(isClosing),
-      }),
+    const retriedUntilClosing = yield* Effect.provideService(
+      makeRetryAfterDisconnection,
+      ReconnectLimit,
+      { limit, isOver: Ref.get(isClosing) },
+    )
+    const leaseMs = Duration.toMillis(options.lease)
+    const commits = yield* GroupCommit.make(
+      makeCommit(sql, statements, leaseMs, retriedUntilClosing),
     )
     // A stop does not wait for a database that cannot be reached. This runs before the last commits.
     yield* Effect.addFinalizer(() => Ref.set(isClosing, true))
@@ -131,7 +129,7 @@ const make = (options: Options) =>
       }
     })
 
-    const isSteady = SteadyClock.make()
+    const isSteady = MonotonicClock.makeIsWallClockSteady()
     const entriesOf = SqlLedger.entriesOf(sql)
 
     return CreditLedger.of({
@@ -247,6 +245,7 @@ const makeCommit = (
   sql: SqlClient.SqlClient,
   statements: ReturnType<typeof SqlLedger.make>,
   leaseMs: number,
+  retried: Effect.Effect.Success<typeof makeRetryAfterDisconnection>,
 ) => {
   const nameOf = makeNameOf(sql)
   const recorded = makeRecorded(sql)
@@ -319,7 +318,7 @@ const makeCommit = (
             : undefined,
         ),
       ),
-      retryAfterDisconnection,
+      retried,
       Effect.catchAll((error) => {
         const failure = Failure.describe(error)
         if (Failure.isBadData(error)) return Effect.fail(failure)

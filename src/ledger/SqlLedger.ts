@@ -15,15 +15,13 @@ import { ApiKeyId } from "../accounts/ApiKey.ts"
 import { RequestId } from "../check/RequestId.ts"
 import { StoreFailure } from "../database/StoreFailure.ts"
 import * as TypeGuard from "../database/rows/TypeGuard.ts"
-import { inserter, isAmong, rowsOf, type Table } from "../database/rows/bulkRows.ts"
-import { databaseTime } from "../database/rows/databaseTime.ts"
+import * as BulkRows from "../database/rows/bulkRows.ts"
+import { databaseTime } from "../database/rows/dialects.ts"
 import { pageSize, rowsAfter } from "../database/rows/paging.ts"
-import * as prepared from "../database/rows/prepared.ts"
 import * as Balance from "./Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "./Books.ts"
 import { Credits } from "./Credits.ts"
-import type { Hold } from "./Hold.ts"
-import { retentionMs } from "./IdempotencyKey.ts"
+import { type Hold, retentionMs } from "./Hold.ts"
 import { LedgerEntry } from "./LedgerEntry.ts"
 import * as SqlBudgets from "./budgets/SqlBudgets.ts"
 import * as SqlUsage from "./usage/SqlUsage.ts"
@@ -75,13 +73,13 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
     }),
     orElse: () => ({ forUpdate: "", keysForUpdate: "", leaseTime: "NULL" }),
   })
-  const lockKeys = prepared.query(
+  const lockKeys = BulkRows.query(
     sql,
     KeyRow,
     sql`
       SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
         request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
-      FROM receipts JOIN ${rowsOf(sql, [])}
+      FROM receipts JOIN ${BulkRows.rowsOf(sql, [])}
         ON account_id = value->>0 AND receipts.key = value->>1
       ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`,
   )
@@ -90,20 +88,20 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
      * Locks the balances of accounts, in the order of their ids, which prevents deadlocks.
      * `leaseTime` is the time by the database's clock in epoch milliseconds, null on SQLite.
      */
-    lockBalances: prepared.query(
+    lockBalances: BulkRows.query(
       sql,
       LockedRow,
       sql`
         SELECT account_id AS "accountId", granted, charged, held, entries, head, budgets,
           ${sql.literal(leaseTime)} AS "leaseTime"
-        FROM balances WHERE account_id ${isAmong(sql, [])}
+        FROM balances WHERE account_id ${BulkRows.isAmong(sql, [])}
         ORDER BY account_id ${sql.literal(forUpdate)}`,
     ),
     /** The open holds of requests. */
-    openHolds: prepared.query(
+    openHolds: BulkRows.query(
       sql,
       HoldRow,
-      sql`SELECT ${sql.literal(holdColumns)} FROM holds WHERE request_id ${isAmong(sql, [])}`,
+      sql`SELECT ${sql.literal(holdColumns)} FROM holds WHERE request_id ${BulkRows.isAmong(sql, [])}`,
     ),
     /** Locks the idempotency keys of the holds, in a fixed order. Every hold must have one. */
     lockKeys: (holds: ReadonlyArray<Hold>) =>
@@ -229,7 +227,7 @@ export const entriesOf = (sql: SqlClient.SqlClient) => {
     )
 }
 
-const entriesTable: Table<LedgerEntry> = {
+const entriesTable: BulkRows.Table<LedgerEntry> = {
   name: "entries",
   texts: ["account_id", "kind", "request_id", "note", "hash", "api_key_id"],
   numbers: ["sequence", "amount", "balance_after", "urls", "at", "held_at"],
@@ -238,9 +236,9 @@ const entriesTable: Table<LedgerEntry> = {
 const entryColumns = [...entriesTable.texts, ...entriesTable.numbers].join(", ")
 
 /** Inserts ledger entries unchanged, with the hashes that they already have. */
-export const entryInserter = (sql: SqlClient.SqlClient) => inserter(sql, entriesTable)
+export const entryInserter = (sql: SqlClient.SqlClient) => BulkRows.inserter(sql, entriesTable)
 
-const balancesTable: Table<Balance.Balance & { readonly accountId: AccountId }> = {
+const balancesTable: BulkRows.Table<Balance.Balance & { readonly accountId: AccountId }> = {
   name: "balances",
   texts: ["account_id", "head"],
   numbers: ["granted", "charged", "held", "entries"],
@@ -251,7 +249,7 @@ const balancesTable: Table<Balance.Balance & { readonly accountId: AccountId }> 
 export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
   sql`INSERT INTO balances ${sql.insert({ accountId, ...Balance.empty })}`
 
-const keysTable: Table<KeyRecord> = {
+const keysTable: BulkRows.Table<KeyRecord> = {
   name: "receipts",
   texts: ["account_id", "key", "fingerprint", "request_id", "body"],
   numbers: ["expires_at"],
@@ -259,7 +257,7 @@ const keysTable: Table<KeyRecord> = {
   rowOf: ({ answer, ...record }) => ({ ...record, body: answer }),
 }
 
-const holdsTable: Table<OpenHold> = {
+const holdsTable: BulkRows.Table<OpenHold> = {
   name: "holds",
   texts: ["request_id", "account_id", "api_key_id"],
   numbers: ["amount", "expires_at", "held_at"],
@@ -267,22 +265,22 @@ const holdsTable: Table<OpenHold> = {
 
 /** Returns a function that writes all changes of the books. */
 const makeWrite = (sql: SqlClient.SqlClient) => {
-  const endHolds = prepared.command(
+  const endHolds = BulkRows.command(
     sql,
-    sql`DELETE FROM holds WHERE request_id ${isAmong(sql, [])}`,
+    sql`DELETE FROM holds WHERE request_id ${BulkRows.isAmong(sql, [])}`,
   )
-  const deleteKeys = prepared.command(
+  const deleteKeys = BulkRows.command(
     sql,
     sql`
       DELETE FROM receipts
-      WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, [])})`,
+      WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${BulkRows.rowsOf(sql, [])})`,
   )
-  const insertHolds = inserter(sql, holdsTable)
+  const insertHolds = BulkRows.inserter(sql, holdsTable)
   const insertEntries = entryInserter(sql)
-  const putBalances = inserter(sql, balancesTable)
-  const putKeys = inserter(sql, keysTable)
+  const putBalances = BulkRows.inserter(sql, balancesTable)
+  const putKeys = BulkRows.inserter(sql, keysTable)
   const putUses = SqlBudgets.useInserter(sql)
-  const addUsage = inserter(sql, SqlUsage.table)
+  const addUsage = BulkRows.inserter(sql, SqlUsage.table)
 
   return Effect.fnUntraced(function* (books: Books) {
     const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books

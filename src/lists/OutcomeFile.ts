@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
-import { fileProblem } from "../database/fileProblem.ts"
+import * as Failure from "../database/Failure.ts"
 
 /** The output cannot be written. `message` says why. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
@@ -22,7 +22,7 @@ export class OutputFailed extends Data.TaggedError("OutputFailed")<{
         message:
           Predicate.hasProperty(cause, "code") && cause.code === "EPIPE"
             ? "the output pipe was closed"
-            : `${name} cannot be written: ${fileProblem(cause)}`,
+            : `${name} cannot be written: ${Failure.ofFile(cause)}`,
       })
 }
 

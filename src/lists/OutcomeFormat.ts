@@ -2,8 +2,7 @@
  * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
  */
 import type { Outcome } from "../client/Outcomes.ts"
-import { csv } from "./csv.ts"
-import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "./outcomeTable.ts"
+import { cellsOf, csv, headerOf, type OwnColumns, ownCells, rowOf } from "./outcomeTable.ts"
 import type { Item } from "./UrlList.ts"
 
 export const names = ["table", "csv", "tsv", "json", "ndjson"] as const

@@ -10,7 +10,7 @@ import type * as Scope from "effect/Scope"
 import { v4 as uuid } from "uuid"
 import * as v from "valibot"
 import * as Failure from "../database/Failure.ts"
-import { naming } from "../database/rows/naming.ts"
+import { naming } from "../database/rows/dialects.ts"
 import { type Answers, untaken } from "./Answers.ts"
 import { Answer, Batch } from "./answerRows.ts"
 import { refuseLink } from "./OutcomeFile.ts"
@@ -36,9 +36,12 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
       const asked = JSON.stringify(names)
       const theirs = sql`service = ${service} AND account = ${account}`
       return Effect.map(
-        sql`SELECT text FROM answers WHERE ${theirs} AND (
-          target IN (SELECT value FROM json_each(${asked})) OR
-          url IN (SELECT value FROM json_each(${asked})))`,
+        // With OR, or without INDEXED BY, SQLite would read all answers of the account.
+        sql`
+          SELECT text FROM answers
+          WHERE ${theirs} AND target IN (SELECT value FROM json_each(${asked})) UNION
+          SELECT text FROM answers INDEXED BY answers_by_url
+          WHERE ${theirs} AND url IN (SELECT value FROM json_each(${asked}))`,
         textsOf(Answer),
       )
     }

@@ -4,7 +4,7 @@ import { buffer } from "node:stream/consumers"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as UrlList from "./UrlList.ts"
-import { fileProblem } from "../database/fileProblem.ts"
+import * as Failure from "../database/Failure.ts"
 
 /** The list cannot be read. `message` names the list and says why. */
 export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
@@ -43,7 +43,7 @@ export const open = (options: {
         message:
           cause instanceof UrlList.UnreadableList
             ? `${name} ${cause.message}`
-            : `${name} cannot be read: ${fileProblem(cause)}`,
+            : `${name} cannot be read: ${Failure.ofFile(cause)}`,
       })
     },
   })

@@ -4,7 +4,7 @@
  */
 import Papa from "papaparse"
 import { counted } from "../contract/counted.ts"
-import { trimmed } from "../check/trimmed.ts"
+import { trimmed } from "../check/printable.ts"
 
 /** The list cannot be read. `message` says why, but does not name the list. */
 export class UnreadableList extends Error {}

@@ -1,7 +1,8 @@
 /**
  * The columns of a file with outcomes, of `authority check` and of the console: the list's own
- * columns, then ours.
+ * columns, then ours; and how tables are written as CSV.
  */
+import Papa from "papaparse"
 import type { Failure, Success } from "../contract/Wire.ts"
 import type { Item, Table } from "./UrlList.ts"
 
@@ -68,3 +69,22 @@ export const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<stri
     return found
   })
 }
+
+/**
+ * Text that a spreadsheet would run as a formula. A number with a sign, such as -4 or +1,5 %, is
+ * none.
+ */
+const formula = /^(?:[=@\t\r\n]|[+-](?!\d[\d.,]*(?:e[+-]?\d+)?\s?%?$))/i
+
+/**
+ * Writes rows as CSV (RFC 4180), without a line end after the last row. Adds `'` to text that a
+ * spreadsheet would run as a formula.
+ */
+export const csv = (
+  rows: ReadonlyArray<ReadonlyArray<string | number | null | undefined>>,
+  { delimiter = ",", newline = "\n" } = {},
+): string =>
+  Papa.unparse(
+    rows.map((row) => [...row]),
+    { delimiter, newline, escapeFormulae: formula },
+  )

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useId } from "preact/hooks"
-import { csv } from "../lists/csv.ts"
+import { csv } from "../lists/outcomeTable.ts"
 import { download } from "./Parts.tsx"
 import { minute, number } from "./Texts.ts"
 

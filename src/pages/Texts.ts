@@ -1,7 +1,6 @@
 /** The texts of the console that depend on the state of a run. */
 import { isClientError, type Outcome } from "../client/PromiseClient.ts"
-import type { Plan } from "../lists/Plan.ts"
-import { twice } from "../lists/PlanText.ts"
+import { type Plan, twice } from "../lists/Plan.ts"
 import type { Delay, Run, Status } from "../lists/Run.ts"
 import { counted } from "../contract/counted.ts"
 import type * as Console from "./console/ConsoleState.ts"

@@ -47,9 +47,9 @@ const accounts = imported(() => import("../accounts/SqlAccounts.ts"))
 const apiKeys = imported(() => import("../accounts/SqlApiKeys.ts"))
 const auditLog = imported(() => import("../accounts/SqlAuditLog.ts"))
 const costs = imported(() => import("../providers/costs/SqlCosts.ts"))
-const health = imported(() => import("../database/SqlHealth.ts"))
+const health = imported(() => import("../database/Health.ts"))
 const watchedHealth = imported(async () => ({
-  layer: (await import("../database/SqlHealth.ts")).watching,
+  layer: (await import("../database/Health.ts")).watching,
 }))
 const metricsCache = imported(() => import("../providers/figures/SqlMetricsCache.ts"))
 

@@ -37,8 +37,7 @@ export {
   InsufficientCredits,
   LimitExceeded,
 } from "../ledger/Hold.ts"
-export { type IdempotencyKey, IdempotencyKeyInUse } from "../ledger/IdempotencyKey.ts"
-export { IdempotencyKeyReused } from "../ledger/IdempotencyKey.ts"
+export { type IdempotencyKey, IdempotencyKeyInUse, IdempotencyKeyReused } from "../ledger/Hold.ts"
 export { StatementEntry } from "../ledger/LedgerEntry.ts"
 export type { Question as UsageQuestion, Row as UsageRow, Usage } from "../ledger/usage/Usage.ts"
 export { type Figures, MetricsCache } from "../providers/figures/MetricsCache.ts"

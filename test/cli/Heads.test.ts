@@ -97,8 +97,8 @@ describe(`heads of a ledger in ${engine}`, () => {
   )
 
   for (const [what, tamper, problem] of [
-    ["whose last entries were cut off", cutOff, "entry 3, an earlier head, is missing"],
-    ["that was written anew", rewrite, "entry 3 differs from the earlier head"],
+    ["whose last entries were cut off", cutOff, "entry 3 of the checkpoint is missing"],
+    ["that was written anew", rewrite, "entry 3 differs from the checkpoint"],
   ] as const) {
     it.scopedLive(`verify --against finds a ledger ${what}, which verify alone accepts`, () =>
       Effect.gen(function* () {

@@ -9,7 +9,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as MigrationLock from "../../src/database/migrations/MigrationLock.ts"
 import * as Migrations from "../../src/database/migrations/Migrations.ts"
 import * as Failure from "../../src/database/Failure.ts"
 import * as Postgres from "../../src/database/Postgres.ts"
@@ -146,7 +145,7 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
   it.scopedLive("only one process at a time has the lock, until it releases the lock", () =>
     Effect.gen(function* () {
       const sql = yield* opened
-      const make = Effect.provideService(MigrationLock.make, SqlClient.SqlClient, sql)
+      const make = Effect.provideService(Migrations.makeLock, SqlClient.SqlClient, sql)
       const [one, other] = [yield* make, yield* make]
       assert.isTrue(yield* one.take)
       assert.isFalse(yield* other.take)
@@ -167,7 +166,7 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
   it.scopedLive("a process waits while another process migrates, and changes nothing", () =>
     Effect.gen(function* () {
       const sql = yield* opened
-      const make = Effect.provideService(MigrationLock.make, SqlClient.SqlClient, sql)
+      const make = Effect.provideService(Migrations.makeLock, SqlClient.SqlClient, sql)
       const other = yield* make
       assert.isTrue(yield* other.take)
       const waiting = yield* Effect.fork(migrateWith(sql))

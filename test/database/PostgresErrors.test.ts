@@ -7,8 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { freePort } from "../../scripts/free-port.ts"
-import { Health } from "../../src/database/Health.ts"
-import * as SqlHealth from "../../src/database/SqlHealth.ts"
+import * as Health from "../../src/database/Health.ts"
 import * as Migrations from "../../src/database/migrations/Migrations.ts"
 import * as PostgresClient from "../../src/database/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
@@ -36,9 +35,9 @@ const startOn = (url: string) =>
 
 /** Returns the error of a write to this database. */
 const writeTo = (url: string) =>
-  Effect.flatMap(Health, ({ write }) => Effect.flip(write)).pipe(
+  Effect.flatMap(Health.Health, ({ write }) => Effect.flip(write)).pipe(
     Effect.map(({ message }) => message),
-    Effect.provide(SqlHealth.layer.pipe(Layer.provide(client(url)))),
+    Effect.provide(Health.layer.pipe(Layer.provide(client(url)))),
   )
 
 const withUser = (url: string, user: string, password = "") =>

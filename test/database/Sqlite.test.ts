@@ -11,8 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../../src/accounts/Account.ts"
 import { ApiKeys } from "../../src/accounts/ApiKeys.ts"
-import { Health } from "../../src/database/Health.ts"
-import * as SqlHealth from "../../src/database/SqlHealth.ts"
+import * as Health from "../../src/database/Health.ts"
 import * as Sqlite from "../../src/database/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
@@ -277,12 +276,12 @@ describe("a ledger whose SQLite database breaks", () => {
       Effect.gen(function* () {
         const file = yield* newFile
         yield* Effect.gen(function* () {
-          const { stores } = yield* Health
+          const { stores } = yield* Health.Health
           assert.isUndefined((yield* stores).trouble)
           rmSync(file)
           yield* newAccountWith(10)
           assert.match(String((yield* stores).trouble), /^the database's file was deleted/)
-        }).pipe(Effect.provide(Layer.provideMerge(SqlHealth.layer, sqliteFile(file))))
+        }).pipe(Effect.provide(Layer.provideMerge(Health.layer, sqliteFile(file))))
       }),
   )
 

@@ -8,9 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
-import * as Schedule from "effect/Schedule"
 import * as Postgres from "../../src/database/Postgres.ts"
-import { retry } from "../../src/database/retry.ts"
 import { databases, hasPostgres, temporaryDatabase } from "../support/Stores.ts"
 
 /** Creates a table of numbers. `storedNumbers` reads its rows. */
@@ -99,36 +97,6 @@ describe.runIf(hasPostgres)("a PostgreSQL statement whose fiber is interrupted",
           assert.isBelow(Duration.toMillis(duration), 20_000)
           yield* sql.withTransaction(sleep)
         }
-      }),
-  )
-})
-
-describe("retries in the SQL layer", () => {
-  const counted = (failures: ReadonlyArray<string>) => {
-    let runs = 0
-    return Effect.suspend(() => {
-      const failure = failures[runs++]
-      return failure === undefined ? Effect.succeed(runs) : Effect.fail(failure)
-    })
-  }
-  const again = retry({ while: (error) => error === "again", schedule: Schedule.recurs(2) })
-
-  it.effect("retry repeats an effect until the effect succeeds", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* again(counted([])), 1)
-      assert.strictEqual(yield* again(counted(["again"])), 2)
-      assert.strictEqual(yield* again(counted(["again", "again", "again"])), 4)
-    }),
-  )
-
-  it.effect(
-    "retry fails when its schedule allows no more repeats, and does not repeat an effect after an error that is not retryable",
-    () =>
-      Effect.gen(function* () {
-        const thrice = counted(["again", "again", "again", "again"])
-        assert.strictEqual(yield* Effect.flip(again(thrice)), "again")
-        assert.strictEqual(yield* Effect.flip(again(counted(["again", "no"]))), "no")
-        assert.strictEqual(yield* Effect.flip(again(counted(["no"]))), "no")
       }),
   )
 })

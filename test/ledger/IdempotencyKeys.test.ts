@@ -13,8 +13,7 @@ import type { AccountId } from "../../src/accounts/Account.ts"
 import { AuditLog, CurrentAct } from "../../src/accounts/AuditLog.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
-import type { Hold } from "../../src/ledger/Hold.ts"
-import { retentionMs } from "../../src/ledger/IdempotencyKey.ts"
+import { type Hold, retentionMs } from "../../src/ledger/Hold.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   chargeAtOnce,

@@ -7,9 +7,8 @@ import { vi } from "vitest"
 import { AccountName } from "../../src/accounts/Account.ts"
 import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import type { Answers } from "../../src/lists/Answers.ts"
-import { memoryAnswers } from "../../src/lists/memoryAnswers.ts"
-import * as PlanText from "../../src/lists/PlanText.ts"
+import { type Answers, memoryAnswers } from "../../src/lists/Answers.ts"
+import * as Plan from "../../src/lists/Plan.ts"
 import { type GoOptions, type PlanOptions, Run } from "../../src/lists/Run.ts"
 import { providerFailed } from "../../src/check/Metrics.ts"
 import { eventually } from "../support/eventually.ts"
@@ -148,7 +147,7 @@ describe("a run", () => {
       const { plan, run } = yield* finish(answers, grown)
       assert.deepInclude(plan, { answered: 300, duplicates: 5, invalid: 1, maxCredits: 400 })
       assert.strictEqual(
-        PlanText.sentence(plan, Date.now()),
+        Plan.sentence(plan, Date.now()),
         "706 addresses: 300 answered today (0 credits), 5 duplicates, 1 invalid, 400 to check, at most 400 credits; the account has 1,520.",
       )
       assert.isTrue(grown.every((url) => run.outcomeOf(url) !== undefined))
@@ -164,7 +163,7 @@ describe("a run", () => {
       yield* later(2 * dayMs)
       const kept = yield* finish(answers, sites(60))
       assert.strictEqual(kept.plan.maxCredits, 0)
-      assert.include(PlanText.sentence(kept.plan, Date.now()), "60 answered in the last 3 days")
+      assert.include(Plan.sentence(kept.plan, Date.now()), "60 answered in the last 3 days")
       assert.strictEqual(yield* charged, 60)
       const fresh = { maxAgeMs: dayMs }
       assert.strictEqual((yield* finish(answers, sites(60), fresh)).run.creditsUsed, 60)
@@ -214,10 +213,7 @@ describe("a run", () => {
         const { plan, run } = yield* finish(answers, [...sites(40), "new.example.com"])
         assert.deepInclude(plan, { repeated: 50, known: 1, maxCredits: 51 })
         assert.deepStrictEqual(plan.repeatedOthers, sites(10, 40))
-        assert.include(
-          PlanText.others(plan).join(),
-          "in the same batches: site40.example.com, site41",
-        )
+        assert.include(Plan.others(plan).join(), "in the same batches: site40.example.com, site41")
         assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 51])
         const rest = yield* finish(answers, sites(80))
         assert.deepInclude(rest.plan, { answered: 50, repeated: 30, maxCredits: 30 })
@@ -253,7 +249,7 @@ describe("a run", () => {
       const list = [...sites(70), "new.example.com"]
       const { plan, run } = yield* finish(answers, list)
       assert.deepStrictEqual(plan.doubtful, { targets: 70, credits: 140 })
-      assert.include(PlanText.sentence(plan, Date.now()), "71 addresses: 70 in doubt, 1 to check")
+      assert.include(Plan.sentence(plan, Date.now()), "71 addresses: 70 in doubt, 1 to check")
       assert.deepStrictEqual([plan.repeated, plan.maxCredits], [0, 2])
       assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 2])
       assert.strictEqual(run.outcomeOf("site3.example.com"), undefined)
@@ -290,7 +286,7 @@ describe("a run", () => {
         apiKey: Redacted.value(key),
       })
       assert.include(
-        PlanText.sentence(plan, 0),
+        Plan.sentence(plan, 0),
         "40 credits; the account has 1,000, this key's budget 30.",
       )
       assert.deepStrictEqual([run.status, run.halt?.error._tag], ["halted", "InsufficientCredits"])
@@ -414,7 +410,7 @@ describe("a run", () => {
       const apiKey = Redacted.value(key)
       const first = yield* finish(answers, [...sites(60), ...sites(5), "localhost"], { apiKey })
       assert.deepInclude(first.plan, { duplicates: 5, maxCredits: undefined, answered: 0 })
-      assert.include(PlanText.sentence(first.plan, 0), "61 to check, at an unknown price.")
+      assert.include(Plan.sentence(first.plan, 0), "61 to check, at an unknown price.")
       assert.strictEqual(first.run.status, "done")
       const second = yield* finish(answers, sites(60), { apiKey })
       assert.deepInclude(second.plan, { answered: 60, maxCredits: 0 })

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -15,6 +16,7 @@ import * as SqlAccounts from "../../src/accounts/SqlAccounts.ts"
 import * as SqlApiKeys from "../../src/accounts/SqlApiKeys.ts"
 import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import * as Store from "./FaultyStore.ts"
+import { startsAt } from "./World.ts"
 
 export interface Customer {
   readonly name: string
@@ -55,6 +57,13 @@ const customers = Effect.all([
   customer("bounded", 1_000_000, 12),
 ])
 
+/** The file is a day older than the worlds, whatever the real date is: budgets count from then on. */
+const madeAt = startsAt - 86_400_000
+const beforeTheWorld = Object.assign(Clock.make(), {
+  currentTimeMillis: Effect.succeed(madeAt),
+  unsafeCurrentTimeMillis: () => madeAt,
+})
+
 /** Makes the file, in memory where the machine has a file system for that. */
 export const make = async (): Promise<Template> => {
   const memory = "/dev/shm"
@@ -65,7 +74,9 @@ export const make = async (): Promise<Template> => {
     SqlApiKeys.layer,
     SqlCreditLedger.layer({ lease: "1 minute" }),
   ).pipe(Layer.provide(Store.layer(file)))
-  const made = await Effect.runPromise(Effect.provide(customers, stores))
+  const made = await Effect.runPromise(
+    Effect.provide(customers, stores).pipe(Effect.withClock(beforeTheWorld)),
+  )
   let copies = 0
   return {
     customers: made,

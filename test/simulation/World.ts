@@ -34,7 +34,7 @@ interface Timer {
 export class Stuck extends Error {}
 
 /** A few seconds before a month ends in UTC, so that budgets start anew in the middle of a world. */
-const startsAt = Date.UTC(2027, 1, 1) - 4000
+export const startsAt = Date.UTC(2027, 1, 1) - 4000
 
 /** The most steps of one world. */
 const maxSteps = 3_000_000

@@ -8,8 +8,8 @@ import * as SqlAccounts from "../../src/accounts/SqlAccounts.ts"
 import * as SqlApiKeys from "../../src/accounts/SqlApiKeys.ts"
 import * as SqlAuditLog from "../../src/accounts/SqlAuditLog.ts"
 import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
-import * as SqlHealth from "../../src/database/SqlHealth.ts"
 import * as SqlMetricsCache from "../../src/providers/figures/SqlMetricsCache.ts"
+import * as Health from "../../src/database/Health.ts"
 import * as Migrations from "../../src/database/migrations/Migrations.ts"
 import * as Sqlite from "../../src/database/Sqlite.ts"
 
@@ -35,5 +35,5 @@ export const ledgerAlone = (...options: Parameters<typeof SqlCreditLedger.layer>
     ),
   )
 
-export const health = Layer.provide(SqlHealth.layer, database)
+export const health = Layer.provide(Health.layer, database)
 export const metricsCache = Layer.provide(SqlMetricsCache.layer, database)

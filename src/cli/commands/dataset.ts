@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { counted } from "../../contract/counted.ts"
-import { fileProblem } from "../../database/fileProblem.ts"
+import * as Failure from "../../database/Failure.ts"
 import * as RankList from "../../providers/dataset/RankList.ts"
 import { Rankings } from "../../providers/dataset/Rankings.ts"
 import * as Database from "../Database.ts"
@@ -98,7 +98,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
 
 const unreadable = (file: string) => (cause: unknown) =>
   new UnreadableFile({
-    message: `${file} cannot be read: ${fileProblem(cause)}`,
+    message: `${file} cannot be read: ${Failure.ofFile(cause)}`,
   })
 
 const examine = (file: string) =>

@@ -9,7 +9,7 @@ import * as Stream from "effect/Stream"
 import { OutputFailed } from "../../lists/OutcomeFile.ts"
 import { maxProblems } from "../../ledger/verification/Audit.ts"
 import * as Heads from "../../ledger/verification/SqlVerification.ts"
-import { fileProblem } from "../../database/fileProblem.ts"
+import * as Failure from "../../database/Failure.ts"
 
 class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
 
@@ -38,7 +38,7 @@ const decode = Schema.decode(Heads.Line)
 export const compare = (file: string) =>
   NodeStream.fromReadable(
     () => createReadStream(file),
-    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${fileProblem(error)}` }),
+    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${Failure.ofFile(error)}` }),
   ).pipe(
     Stream.decodeText("utf8"),
     Stream.splitLines,

@@ -1,14 +1,20 @@
-/** Migrates the tables to the newest schema, under a lock of its own. */
+/**
+ * Migrates the tables to the newest schema. One process migrates at a time: it has the lock, a row
+ * with a lease in the table `migration_lock`. Distributed engines refuse LOCK TABLE and advisory
+ * locks, but not a row. If the process dies, the lock is free when the lease is over.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import { v7 as uuid } from "uuid"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "../Failure.ts"
-import * as MigrationLock from "./MigrationLock.ts"
+import { databaseTime } from "../rows/dialects.ts"
 import { steps } from "./migrationSteps.ts"
 
 /** The number of the newest migration that this program knows. */
@@ -51,9 +57,66 @@ const createTable = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   ),
 )
 
+/** How long the lock stays taken after the last step of a process that died. */
+const leaseMs = 5_000
+
+/** The lease was over, and another process took the lock. */
+export class LockLost extends Data.TaggedError("LockLost") {
+  override get message() {
+    return "another process took the migration lock"
+  }
+}
+
+type MigrationLock = Effect.Effect.Success<typeof makeLock>
+
+/**
+ * Makes the lock of one process. `take` takes the lock, or extends the lease of this process, and
+ * returns false when another process holds the lock. `extend` extends the lease in the transaction
+ * of a step: while the transaction is open, no other process can take the lock.
+ */
+export const makeLock = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const owner = uuid()
+  yield* sql`
+      CREATE TABLE IF NOT EXISTS migration_lock (
+        id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+        owner TEXT NOT NULL,
+        expires_at BIGINT NOT NULL
+      )`.pipe(sql.withTransaction)
+  const now = databaseTime(sql)
+  const leaseEnd = sql.literal(`${now} + ${leaseMs}`)
+
+  return {
+    take: sql`
+        INSERT INTO migration_lock (id, owner, expires_at) VALUES (1, ${owner}, ${leaseEnd})
+        ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at
+        WHERE migration_lock.expires_at <= ${sql.literal(now)}
+          OR migration_lock.owner = excluded.owner
+        RETURNING owner`.pipe(
+      sql.withTransaction,
+      Effect.map((taken) => taken.length > 0),
+      // The statement waited for a long step of the process that holds the lock.
+      Effect.catchIf(Failure.isTooSlow, () => Effect.succeed(false)),
+    ),
+    extend: sql`
+        UPDATE migration_lock SET expires_at = ${leaseEnd} WHERE owner = ${owner}
+        RETURNING owner`.pipe(
+      Effect.filterOrFail(
+        (extended) => extended.length > 0,
+        () => new LockLost(),
+      ),
+      Effect.asVoid,
+    ),
+    release: sql`DELETE FROM migration_lock WHERE owner = ${owner}`.pipe(
+      sql.withTransaction,
+      Effect.asVoid,
+    ),
+  }
+})
+
 // Applies one migration, with its row, in a transaction. Skips a migration that another process
 // applied, which can happen when this process stood still for longer than its lease.
-const apply = (lock: MigrationLock.MigrationLock, { change, id, name }: (typeof steps)[number]) =>
+const apply = (lock: MigrationLock, { change, id, name }: (typeof steps)[number]) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.gen(function* () {
       yield* lock.extend
@@ -65,7 +128,7 @@ const apply = (lock: MigrationLock.MigrationLock, { change, id, name }: (typeof 
   )
 
 // Waits until this process holds the lock, or another process has migrated the database.
-const lockOrDone = (lock: MigrationLock.MigrationLock) =>
+const lockOrDone = (lock: MigrationLock) =>
   Effect.gen(function* () {
     if (yield* lock.take) return
     yield* Effect.logInfo("Another process migrates the database. This process waits for it.")
@@ -75,7 +138,7 @@ const lockOrDone = (lock: MigrationLock.MigrationLock) =>
     )
   })
 
-const applyDue = Effect.flatMap(MigrationLock.make, (lock) =>
+const applyDue = Effect.flatMap(makeLock, (lock) =>
   Effect.gen(function* () {
     yield* lockOrDone(lock)
     const version = yield* applied
@@ -136,7 +199,13 @@ const explain = (error: unknown) =>
   )
 
 /** Returns true while a process migrates the database. */
-export const isRunning = MigrationLock.isTaken
+export const isRunning: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`SELECT 1 FROM migration_lock WHERE expires_at > ${sql.literal(databaseTime(sql))}`,
+).pipe(
+  Effect.map((rows) => rows.length > 0),
+  Effect.orElseSucceed(() => false),
+)
 
 /** Fails with StoreFailure when the database's schema is older or newer than this program's. */
 export const required = Effect.tap(applied, refuseTooOld).pipe(

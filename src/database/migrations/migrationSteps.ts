@@ -8,7 +8,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { retentionMs } from "../../ledger/IdempotencyKey.ts"
+import { retentionMs } from "../../ledger/Hold.ts"
 import { genesisHash } from "../../ledger/LedgerEntry.ts"
 
 /** SQLite always rolls back a step that fails, and cannot test whether a column exists. */
@@ -22,7 +22,7 @@ const dropColumn = (sql: SqlClient.SqlClient, table: string, column: string) => 
   return sql.unsafe(`ALTER TABLE ${table} DROP COLUMN ${ifExists} ${column}`)
 }
 
-/** The tables as 1.1.0 left them, whose databases skip this step. */
+/** The tables of 1.1.0 that are still in use. Its databases skip this step. */
 const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   // Makes SQLite store the rows of a table in the order of the primary key, so that the entries of
@@ -190,11 +190,6 @@ const tables = Effect.gen(function* () {
       imported_at BIGINT
     )`
   yield* sql`
-    CREATE TABLE IF NOT EXISTS processes (
-      id TEXT NOT NULL PRIMARY KEY,
-      beats BIGINT NOT NULL
-    )`
-  yield* sql`
     CREATE TABLE IF NOT EXISTS audit_log (
       sequence BIGINT NOT NULL PRIMARY KEY,
       at BIGINT NOT NULL,
@@ -251,52 +246,6 @@ const tables = Effect.gen(function* () {
       unknown_calls BIGINT NOT NULL,
       unknown_targets BIGINT NOT NULL,
       PRIMARY KEY (provider, day)
-    ) ${clustered}`
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS purchases (
-      id TEXT NOT NULL PRIMARY KEY,
-      provider TEXT NOT NULL,
-      at BIGINT NOT NULL,
-      targets BIGINT NOT NULL,
-      state TEXT NOT NULL CHECK (state IN ('unknown', 'answered', 'failed')),
-      rows_bought BIGINT,
-      cost BIGINT,
-      is_reported BIGINT
-    ) ${clustered}`
-  yield* sql`CREATE INDEX IF NOT EXISTS purchases_by_time ON purchases (at)`
-  // A commit that changes purchases of a vendor locks the vendor's row.
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS vendors (
-      name TEXT NOT NULL PRIMARY KEY,
-      paused_until BIGINT NOT NULL
-    )`
-  // `used` and `cost` are in millionths, unless `used` counts rows. `day` is null on demand.
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS vendor_readings (
-      provider TEXT NOT NULL,
-      at BIGINT NOT NULL,
-      day BIGINT,
-      unit TEXT NOT NULL,
-      used BIGINT NOT NULL,
-      resets_at BIGINT,
-      calls BIGINT NOT NULL,
-      rows_bought BIGINT NOT NULL,
-      cost BIGINT NOT NULL,
-      unknown_calls BIGINT NOT NULL,
-      unknown_targets BIGINT NOT NULL,
-      in_flight_calls BIGINT NOT NULL,
-      in_flight_targets BIGINT NOT NULL,
-      PRIMARY KEY (provider, at)
-    ) ${clustered}`
-  yield* sql`CREATE UNIQUE INDEX IF NOT EXISTS vendor_readings_by_day ON vendor_readings (provider, day)`
-  // The pages whose figures a process is buying.
-  yield* sql`
-    CREATE TABLE IF NOT EXISTS claims (
-      provider TEXT NOT NULL,
-      page TEXT NOT NULL,
-      owner TEXT NOT NULL,
-      expires_at BIGINT NOT NULL,
-      PRIMARY KEY (provider, page)
     ) ${clustered}`
   yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
 })

@@ -13,11 +13,10 @@ import { type ApiKey, ApiKeyId } from "../../accounts/ApiKey.ts"
 import * as Budget from "./Budget.ts"
 import { Budgets, type UseIn } from "./Budgets.ts"
 import { Credits } from "../Credits.ts"
-import * as prepared from "../../database/rows/prepared.ts"
-import { inserter, isAmong, type Table } from "../../database/rows/bulkRows.ts"
+import * as BulkRows from "../../database/rows/bulkRows.ts"
 
 /** One row for each key and each of the periods that were used, or a row of 0 for the first. */
-const decodeRows = prepared.decoder(
+const decodeRows = BulkRows.decoder(
   Schema.Struct({
     apiKeyId: ApiKeyId,
     budgetId: Budget.BudgetId,
@@ -44,24 +43,22 @@ export const makeRead = (sql: SqlClient.SqlClient) => {
     FROM api_keys k JOIN budgets b ON b.id = k.budget_id
     LEFT JOIN budget_uses u ON u.budget_id = b.id AND (u.start = b.since OR u.start >=
       CASE b.period WHEN 'day' THEN CAST(${0} AS BIGINT) ELSE CAST(${0} AS BIGINT) END)
-    WHERE k.id ${isAmong(sql, [])}`.compile()
+    WHERE k.id ${BulkRows.isAmong(sql, [])}`.compile()
   return (keys: ReadonlyArray<ApiKeyId>, earliest: number) =>
-    prepared
-      .execute(sql, text, [
-        Budget.startOf("day", earliest),
-        Budget.startOf("month", earliest),
-        JSON.stringify([...new Set(keys)]),
-      ])
-      .pipe(
-        Effect.flatMap(decodeRows),
-        Effect.map((rows) => {
-          const budgets = rows.map((row) => [row.apiKeyId, row] as const)
-          return new Budgets(budgets, rows)
-        }),
-      )
+    BulkRows.execute(sql, text, [
+      Budget.startOf("day", earliest),
+      Budget.startOf("month", earliest),
+      JSON.stringify([...new Set(keys)]),
+    ]).pipe(
+      Effect.flatMap(decodeRows),
+      Effect.map((rows) => {
+        const budgets = rows.map((row) => [row.apiKeyId, row] as const)
+        return new Budgets(budgets, rows)
+      }),
+    )
 }
 
-const budgetUses: Table<UseIn> = {
+const budgetUses: BulkRows.Table<UseIn> = {
   name: "budget_uses",
   texts: ["budget_id"],
   numbers: ["start", "charged", "held", "holds"],
@@ -69,7 +66,7 @@ const budgetUses: Table<UseIn> = {
 }
 
 /** Inserts the uses of budgets, or replaces those of the same periods. */
-export const useInserter = (sql: SqlClient.SqlClient) => inserter(sql, budgetUses)
+export const useInserter = (sql: SqlClient.SqlClient) => BulkRows.inserter(sql, budgetUses)
 
 export const makeWrites = (sql: SqlClient.SqlClient) => {
   const current = SqlSchema.findAll({

@@ -4,15 +4,14 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../../accounts/Account.ts"
 import { ApiKeyId } from "../../accounts/ApiKey.ts"
-import { isAmong, type Table } from "../../database/rows/bulkRows.ts"
-import * as prepared from "../../database/rows/prepared.ts"
+import * as BulkRows from "../../database/rows/bulkRows.ts"
 import { letOthersRun } from "../letOthersRun.ts"
 import * as Usage from "./Usage.ts"
 
 const summed = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
 
 /** A commit adds to the sums. */
-export const table: Table<Usage.DailyUsage> = {
+export const table: BulkRows.Table<Usage.DailyUsage> = {
   name: "usage",
   texts: ["account_id", "api_key_id"],
   numbers: ["day", ...summed],
@@ -27,7 +26,7 @@ export const table: Table<Usage.DailyUsage> = {
   }),
 }
 
-const decodeRows = prepared.decoder(
+const decodeRows = BulkRows.decoder(
   Schema.Struct({
     accountId: Schema.NullOr(AccountId),
     apiKeyId: Schema.NullOr(ApiKeyId),
@@ -38,12 +37,11 @@ const decodeRows = prepared.decoder(
     invalid_url: Schema.Int,
     provider_error: Schema.Int,
     server_error: Schema.Int,
+    accountName: Schema.NullOr(Schema.String),
+    label: Schema.NullOr(Schema.String),
   }),
 )
-const decodeNames = prepared.decoder(
-  Schema.Struct({ id: Schema.String, name: Schema.NullOr(Schema.String) }),
-)
-const decodeIds = prepared.decoder(Schema.Struct({ id: AccountId }))
+const decodeIds = BulkRows.decoder(Schema.Struct({ id: AccountId }))
 
 const groups = {
   day: ["day", "day DESC"],
@@ -57,7 +55,6 @@ const sliceSize = 2000
 /** Returns the sums that a question asks for. On SQLite, those of all accounts come in slices. */
 export const make = (sql: SqlClient.SqlClient) => {
   const slice = makeSlice(sql)
-  const named = makeNamed(sql)
   const lastOfSlice = sql.onDialectOrElse({
     sqlite: () => (after: string) =>
       sql`
@@ -75,7 +72,7 @@ export const make = (sql: SqlClient.SqlClient) => {
     while (true) {
       const last = account === undefined ? yield* lastOfSlice(after) : undefined
       rows = rows.concat(yield* slice(question, after, last))
-      if (last === undefined) return yield* named(Usage.merge(rows, question), question)
+      if (last === undefined) return Usage.merge(rows, question)
       if (rows.length > 2 * limit) rows = Usage.merge(rows, question)
       after = last
       yield* letOthersRun
@@ -105,12 +102,16 @@ const makeSlice =
     ])
     // The inner limit keeps SQLite from reading the index of the days in their order.
     return sql`
-      SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",
-        ${sql.literal(column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"))} AS "apiKeyId",
-        ${sql.literal(column("day", "BIGINT"))} AS day, ${sql.literal(sums.join(", "))}
-      FROM (SELECT * FROM usage WHERE ${isAsked} LIMIT ${Number.MAX_SAFE_INTEGER}) AS usage
-      GROUP BY ${sql.literal(columns)}
-      ORDER BY ${sql.literal(order)} LIMIT ${limit}`.withoutTransform.pipe(
+      SELECT sums.*, accounts.name AS "accountName", api_keys.label AS label FROM (
+        SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",
+          ${sql.literal(column("api_key_id", "TEXT", "NULLIF(api_key_id, '')"))} AS "apiKeyId",
+          ${sql.literal(column("day", "BIGINT"))} AS day, ${sql.literal(sums.join(", "))}
+        FROM (SELECT * FROM usage WHERE ${isAsked} LIMIT ${Number.MAX_SAFE_INTEGER}) AS usage
+        GROUP BY ${sql.literal(columns)}
+        ORDER BY ${sql.literal(order)} LIMIT ${limit}
+      ) AS sums
+      LEFT JOIN accounts ON accounts.id = "accountId" LEFT JOIN api_keys ON api_keys.id = "apiKeyId"
+      ORDER BY ${sql.literal(order)}`.withoutTransform.pipe(
       Effect.flatMap(decodeRows),
       Effect.map((rows) =>
         rows.map(({ invalid_url, provider_error, server_error, ...row }): Usage.Row => ({
@@ -124,29 +125,3 @@ const makeSlice =
       ),
     )
   }
-
-/** Adds the names of accounts, which a report of one account leaves out, and the labels of keys. */
-const makeNamed = (sql: SqlClient.SqlClient) => {
-  const namesOf = (table: string, column: string, ids: ReadonlyArray<string>) =>
-    sql`
-      SELECT id, ${sql.literal(column)} AS name FROM ${sql.literal(table)}
-      WHERE id ${isAmong(sql, [...new Set(ids)])}`.withoutTransform.pipe(
-      Effect.flatMap(decodeNames),
-      Effect.map((rows) => new Map(rows.map(({ id, name }) => [id, name]))),
-    )
-  return Effect.fnUntraced(function* (
-    rows: ReadonlyArray<Usage.Row>,
-    { account, by }: Usage.Question,
-  ) {
-    if (by === "day") return rows
-    const accounts = account === undefined ? rows.flatMap(({ accountId }) => accountId ?? []) : []
-    const names = yield* namesOf("accounts", "name", accounts)
-    const keys = by === "key" ? rows.flatMap(({ apiKeyId }) => apiKeyId ?? []) : []
-    const labels = yield* namesOf("api_keys", "label", keys)
-    return rows.map((row): Usage.Row => ({
-      ...row,
-      accountName: names.get(row.accountId ?? "") ?? null,
-      label: labels.get(row.apiKeyId ?? "") ?? null,
-    }))
-  })
-}

@@ -38,7 +38,7 @@ export interface Row extends Usage {
   readonly apiKeyId: ApiKeyId | null
   /** Only of rows by day: the number of the UTC day, counted from 1970-01-01. */
   readonly day: number | null
-  /** The name of the account and the label of the key, of a ledger that has the tables of both. */
+  /** The name of the account and the label of the key, in a ledger that has the tables of both. */
   readonly accountName?: string | null
   readonly label?: string | null
 }

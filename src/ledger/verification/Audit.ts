@@ -36,7 +36,7 @@ interface Sums {
 }
 
 /** What the store has of an account besides the entries, all read at the same moment. */
-export interface Books extends Sums {
+export interface Recorded extends Sums {
   readonly accountId: AccountId
   readonly held: number
   /** Sum of the account's open holds in credits. */
@@ -46,21 +46,21 @@ export interface Books extends Sums {
 }
 
 /** Returns the problems of an account. `entries` are those up to `lastEntry`, oldest first. */
-export const problemsOf = (books: Books, entries: Stream.Stream<LedgerEntry, StoreFailure>) =>
+export const problemsOf = (recorded: Recorded, entries: Stream.Stream<LedgerEntry, StoreFailure>) =>
   Stream.runFoldEffect(entries, start, next).pipe(
     Effect.match({
       // Entries after the first bad one cannot be checked.
       onFailure: ({ message }) => [message],
       onSuccess: (sums) => {
-        const [recorded, added] = [inWords(books), inWords(sums)]
-        return recorded === added
+        const [expected, added] = [inWords(recorded), inWords(sums)]
+        return expected === added
           ? []
-          : [`the balance records ${recorded}, but the entries add up to ${added}`]
+          : [`the balance records ${expected}, but the entries add up to ${added}`]
       },
     }),
     Effect.map((problems) =>
-      [...problems, ...problemsOfHolds(books)].map(
-        (problem) => `account ${books.accountId}: ${problem}`,
+      [...problems, ...problemsOfHolds(recorded)].map(
+        (problem) => `account ${recorded.accountId}: ${problem}`,
       ),
     ),
   )
@@ -96,7 +96,7 @@ const broken = (message: string) => Either.left({ message })
 const inWords = ({ charged, entries, granted, head }: Sums) =>
   `${granted} granted and ${charged} charged credits in ${entries} entries with the last hash '${head.slice(0, 8)}'`
 
-const problemsOfHolds = ({ charged, granted, held, openHolds }: Books) => [
+const problemsOfHolds = ({ charged, granted, held, openHolds }: Recorded) => [
   ...(held === openHolds
     ? []
     : [`the balance records ${held} held credits, but the open holds add up to ${openHolds}`]),

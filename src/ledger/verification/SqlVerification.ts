@@ -123,7 +123,7 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
 }).pipe(Stream.unwrap)
 
 /**
- * Returns why the books do not continue an earlier head; undefined when they do. Only together with
+ * Returns why the books do not continue a line of a checkpoint; undefined when they do. Only together with
  * a correct hash chain, this proves that all entries up to the head are the same.
  */
 export const problemOf = ({ accountId, entries, head }: Head) =>
@@ -138,11 +138,11 @@ export const problemOf = ({ accountId, entries, head }: Head) =>
     Failure.orDie,
     Effect.map(
       Option.match({
-        onNone: () => `account ${accountId}: entry ${entries}, an earlier head, is missing`,
+        onNone: () => `account ${accountId}: entry ${entries} of the checkpoint is missing`,
         onSome: ({ hash }) =>
           hash === head
             ? undefined
-            : `account ${accountId}: entry ${entries} differs from the earlier head, so the entry or one before it was replaced`,
+            : `account ${accountId}: entry ${entries} differs from the checkpoint, so the entry or one before it was replaced`,
       }),
     ),
   )

@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal } from "@preact/signals"
 import { deleteDB } from "idb"
 import { isClientError } from "../../client/PromiseClient.ts"
-import { memoryAnswers } from "../../lists/memoryAnswers.ts"
+import { memoryAnswers } from "../../lists/Answers.ts"
 import type { Plan } from "../../lists/Plan.ts"
 import { type Delay, type Connect, type PlanOptions, Run } from "../../lists/Run.ts"
 import {

@@ -1,5 +1,5 @@
 /** Formats results for spreadsheets and programs, with the columns of `authority check`. */
-import { csv as csvOf } from "../../lists/csv.ts"
+import { csv as csvOf } from "../../lists/outcomeTable.ts"
 import { headerOf, type OwnColumns, ownCells, rowOf } from "../../lists/outcomeTable.ts"
 import type { Row } from "./Row.ts"
 

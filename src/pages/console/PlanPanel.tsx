@@ -1,5 +1,4 @@
-import type { Plan } from "../../lists/Plan.ts"
-import * as PlanText from "../../lists/PlanText.ts"
+import * as Plan from "../../lists/Plan.ts"
 import { confirm, decline, limit, planning, question, type Reason, shown } from "./ConsoleState.ts"
 import { addresses, asked, atMost, number } from "../Texts.ts"
 
@@ -16,7 +15,7 @@ export const Found = () => {
   if (plan === undefined) return null
   return (
     <details class="plan" open={question.value !== undefined}>
-      <summary>{PlanText.sentence(plan, Date.now())}</summary>
+      <summary>{Plan.sentence(plan, Date.now())}</summary>
       <table class="data">
         <thead>
           <tr>
@@ -30,7 +29,7 @@ export const Found = () => {
           </tr>
         </thead>
         <tbody>
-          {PlanText.table(plan).map(({ addresses, credits, what }) => (
+          {Plan.table(plan).map(({ addresses, credits, what }) => (
             <tr key={what}>
               <th scope="row">{what}</th>
               <td class="num">{number(addresses)}</td>
@@ -39,7 +38,7 @@ export const Found = () => {
           ))}
         </tbody>
       </table>
-      {PlanText.others(plan).map((sentence) => (
+      {Plan.others(plan).map((sentence) => (
         <p key={sentence}>{sentence}</p>
       ))}
       <p class="hint">
@@ -54,7 +53,7 @@ export const Asking = ({
   plan,
   reasons,
 }: {
-  readonly plan: Plan
+  readonly plan: Plan.Plan
   readonly reasons: ReadonlyArray<Reason>
 }) => (
   <div class="notice" role="group" aria-label="Before anything is paid">
@@ -71,7 +70,7 @@ export const Asking = ({
   </div>
 )
 
-const Answers = ({ plan }: { readonly plan: Plan }) => {
+const Answers = ({ plan }: { readonly plan: Plan.Plan }) => {
   const { doubtful, known, maxCredits, repeated, toBuy } = plan
   if (doubtful.targets === 0) {
     return known + toBuy + repeated === 0 ? null : (

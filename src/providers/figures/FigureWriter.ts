@@ -13,7 +13,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Figures, MetricsCache } from "./MetricsCache.ts"
 import { logOnce } from "../logOnce.ts"
-import * as SteadyClock from "../../ledger/SteadyClock.ts"
+import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
 /** Queues figures to be written. Drops those that do not fit into the queue. */
 export type Write = (figures: ReadonlyArray<Figures>) => Effect.Effect<void>
@@ -50,7 +50,7 @@ export const make = (
     const flush = Effect.flatMap(Queue.takeAll(queue), (rest) =>
       Effect.forEach(Arr.chunksOf(rest, putSize), put, { discard: true }),
     )
-    const isSteady = SteadyClock.make()
+    const isSteady = MonotonicClock.makeIsWallClockSteady()
     const sweep = Effect.flatMap(isSteady, (steady) =>
       steady
         ? Effect.flatMap(Clock.currentTimeMillis, (now) => store.sweep(now - keptMs))

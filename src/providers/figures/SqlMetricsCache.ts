@@ -10,7 +10,6 @@ import { type Figures, MetricsCache, type Observation, type Range } from "./Metr
 import * as BulkRows from "../../database/rows/bulkRows.ts"
 import * as Failure from "../../database/Failure.ts"
 import { pageKey } from "./pageKey.ts"
-import * as prepared from "../../database/rows/prepared.ts"
 import { pageSize, sweep } from "../../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../../database/retry.ts"
 
@@ -177,7 +176,7 @@ const ObservationRow = Schema.Struct({
   spamScore: Schema.NullOr(Score),
 })
 
-const decodeObservations = prepared.decoder(ObservationRow)
+const decodeObservations = BulkRows.decoder(ObservationRow)
 
 const toObservation = (row: typeof ObservationRow.Type): Observation => ({
   provider: row.provider,

@@ -6,9 +6,8 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import type { AccountId } from "../../../src/accounts/Account.ts"
-import type { Hold } from "../../../src/ledger/Hold.ts"
+import { type Hold, retentionMs } from "../../../src/ledger/Hold.ts"
 import { creditsOf } from "../../../src/ledger/Credits.ts"
-import { retentionMs } from "../../../src/ledger/IdempotencyKey.ts"
 import {
   atOnce,
   Bench,
