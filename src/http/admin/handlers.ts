@@ -26,7 +26,7 @@ import {
   statusInTime,
 } from "../../providers/MetricsProvider.ts"
 import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
-import { isoTime } from "../../accounts/isoTime.ts"
+import { isoTime } from "../../accounts/TimeSpan.ts"
 import { refuse, unavailable } from "../errorAnswer.ts"
 
 interface Messaged {
