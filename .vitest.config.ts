@@ -16,7 +16,7 @@ const stores = [
   "test/providers/{Costs,MetricsCache,Rankings}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/database/{Migrations,Transaction}.test.ts",
-  "test/http/{Administration,Budget,Figures,Idempotency,Statement,Usage}.test.ts",
+  "test/http/{Administration,Budget,Figures,Idempotency,Lists}.test.ts",
   "test/faults/{Sqlite,Tampering}.test.ts",
 ]
 
@@ -30,7 +30,7 @@ const alsoPostgres = [
   "test/ledger/{Audit,Budgets,CrashAndReplay,CreditLedger,IdempotencyKeys,LongReads}.test.ts",
   "test/cli/{Heads,Schema}.test.ts",
   "test/database/{Migrations,Transaction}.test.ts",
-  "test/http/{Administration,Budget,Figures,Idempotency,Statement,Usage}.test.ts",
+  "test/http/{Administration,Budget,Figures,Idempotency,Lists}.test.ts",
   "test/faults/Tampering.test.ts",
 ]
 

@@ -6,7 +6,6 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { Search } from "./Search.ts"
 
 export const AccountId = Schema.String.pipe(Schema.brand("AccountId"))
 export type AccountId = typeof AccountId.Type
@@ -41,6 +40,19 @@ export class Account extends Schema.Class<Account>("Account")({
     Schema.withConstructorDefault(() => null),
   ),
 }) {}
+
+/** One page of the accounts or keys that an operator looks for, newest first. */
+export interface Search {
+  /**
+   * A part of an account's name or of a key's label, or the start of a key. Letters of ASCII match
+   * in either case, except in keys. Undefined: everything.
+   */
+  readonly text?: string | undefined
+  /** The maximum number of rows. */
+  readonly limit: number
+  /** The id of the last row of the page before. */
+  readonly before?: string | undefined
+}
 
 /** No account has this name or id. */
 export class AccountNotFound extends Data.TaggedError("AccountNotFound")<{

@@ -3,7 +3,7 @@
  * line prints and the HTTP administration answers.
  */
 import * as Effect from "effect/Effect"
-import { type Account, type AccountName, Accounts } from "./Account.ts"
+import { type Account, type AccountName, Accounts, type Search } from "./Account.ts"
 import { once, type Page, refused } from "./AuditLog.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
@@ -11,8 +11,7 @@ import { type Credits, creditsOf } from "../ledger/Credits.ts"
 import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
 import type * as Usage from "../ledger/usage/Usage.ts"
-import type { Search } from "./Search.ts"
-import { isoTime } from "./isoTime.ts"
+import { isoTime } from "./TimeSpan.ts"
 import { letOthersRun } from "../ledger/letOthersRun.ts"
 import { UsageReport } from "../ledger/usage/UsageReport.ts"
 

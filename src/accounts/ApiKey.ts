@@ -7,9 +7,7 @@ import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
 import { Budget, type Spent } from "../ledger/budgets/Budget.ts"
 import * as Scope from "./Scope.ts"
-import * as Search from "./Search.ts"
-import { isoTime } from "./isoTime.ts"
-import { latestTime } from "./TimeSpan.ts"
+import { isoTime, latestTime } from "./TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
@@ -144,22 +142,25 @@ export const issue = (
 export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number =>
   Expiry.make(Math.min(now + graceMs, key.expiresAt ?? Number.POSITIVE_INFINITY))
 
-/**
- * Makes the Terms of a new key. Without `expiresIn` the key does not expire, and without `scopes` it
- * has all of them.
- */
-export const terms = (options: {
+/** What a new key is made with. */
+export interface NewKey {
   readonly account: AccountId
+  /** Null for a key without a label. */
   readonly label?: string | null | undefined
+  /** Undefined for a key that does not expire. */
   readonly expiresIn?: Duration.Duration | undefined
   readonly budget?: Budget | undefined
+  /** Undefined for all scopes. */
   readonly scopes?: ReadonlyArray<Scope.Scope> | undefined
-}): Terms => ({
-  accountId: options.account,
-  label: options.label ?? null,
-  lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
-  budget: options.budget ?? null,
-  scopes: Scope.all.filter((scope) => options.scopes?.includes(scope) ?? true),
+}
+
+/** Makes the Terms of a new key. */
+export const terms = ({ account, expiresIn, scopes, ...given }: NewKey): Terms => ({
+  accountId: account,
+  label: given.label ?? null,
+  lifetimeMs: expiresIn === undefined ? null : Duration.toMillis(expiresIn),
+  budget: given.budget ?? null,
+  scopes: Scope.all.filter((scope) => scopes?.includes(scope) ?? true),
 })
 
 /** Checks a key's format and checksum, so that a mistyped key is refused without a query. */
@@ -174,5 +175,14 @@ export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
 export const hash = (key: Redacted.Redacted<string>): KeyHash =>
   KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
 
-const start = (key: Redacted.Redacted<string>): string =>
-  Redacted.value(key).slice(0, Search.startLength)
+const start = (key: Redacted.Redacted<string>): string => Redacted.value(key).slice(0, startLength)
+
+/** The number of characters of a key that stores keep, by which people recognize it. */
+const startLength = 9
+
+/**
+ * Takes the start of a key from a search. A whole key is cut, so that it finds its record. Undefined
+ * for a text with which every key begins, or none.
+ */
+export const startOf = (text: string): string | undefined =>
+  /^am_./.test(text) ? text.slice(0, startLength) : undefined

@@ -4,11 +4,10 @@ import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
-import type { AccountId } from "./Account.ts"
-import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
+import type { AccountId, Search } from "./Account.ts"
+import type { ApiKey, ApiKeyId, IssuedKey, NewKey, UnreadableKey } from "./ApiKey.ts"
 import type { Budget } from "../ledger/budgets/Budget.ts"
 import type { Scope } from "./Scope.ts"
-import type { Search } from "./Search.ts"
 import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 
 /** A key, and what a request must know of the account that owns the key. */
@@ -66,18 +65,8 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
     readonly authenticate: (
       key: Redacted.Redacted<string>,
     ) => Effect.Effect<AccountKey, InvalidApiKey | StoreTimeout>
-    /**
-     * Issues a key for an account. Without `expiresIn` the key does not expire. Without `scopes` it
-     * has all of them.
-     */
-    readonly issue: (options: {
-      readonly account: AccountId
-      /** Null for a key without a label. */
-      readonly label?: string | null | undefined
-      readonly expiresIn?: Duration.Duration | undefined
-      readonly budget?: Budget | undefined
-      readonly scopes?: ReadonlyArray<Scope> | undefined
-    }) => Effect.Effect<IssuedKey>
+    /** Issues a key for an account. */
+    readonly issue: (key: NewKey) => Effect.Effect<IssuedKey>
     /**
      * Issues a key with the same account, label, lifetime and scopes, and ends the old key after
      * `grace`. Both keys share the old key's budget, and what is used of it.

@@ -5,12 +5,41 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { ApiKey, ApiKeyId } from "./ApiKey.ts"
 import type { Change } from "./ApiKeys.ts"
 import { textOf } from "../ledger/budgets/Budget.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
-import type { AuditLine, Detail } from "./AuditLine.ts"
-import { isoTime } from "./isoTime.ts"
+import { isoTime } from "./TimeSpan.ts"
+
+/** The details of an act, for people. A refused act has the reason under `refused`. */
+export const Detail = Schema.Record({
+  key: Schema.String,
+  value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean, Schema.Null),
+})
+export type Detail = typeof Detail.Type
+
+/** One line of the audit log: an operator's change, or an act that was refused. */
+export const AuditLine = Schema.Struct({
+  /** The number of the line: from 1, without gaps. */
+  sequence: Schema.Int,
+  /** The time of the act, in epoch milliseconds. */
+  at: Schema.Int,
+  /** Who acted: `cli:USER` of the operating system, `admin@ADDRESS`, or `serve`. */
+  actor: Schema.String,
+  /** What was done, such as `key.revoke`. */
+  action: Schema.String,
+  /** The account's name, the key's id, or what the refused act named. */
+  subject: Schema.String,
+  detail: Detail,
+})
+export type AuditLine = typeof AuditLine.Type
+
+/** The longest actor or subject that a line keeps, in UTF-16 code units. */
+const longestName = 200
+
+/** Cuts an actor or a subject. Half a surrogate pair is no text that a store keeps. */
+export const cut = (name: string) => name.slice(0, longestName).toWellFormed()
 
 /**
  * Who makes the changes of the current fiber: `serve`, unless the command line or the HTTP

@@ -13,9 +13,8 @@ import { type AuditLog, once, refused } from "./AuditLog.ts"
 import * as Budget from "../ledger/budgets/Budget.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
-import type { Scope } from "./Scope.ts"
-import type { Search } from "./Search.ts"
-import { isoTime } from "./isoTime.ts"
+import type { Search } from "./Account.ts"
+import { isoTime } from "./TimeSpan.ts"
 
 /** Reads what the keys have spent, and returns a function that describes one of them. */
 const describing = (keys: ReadonlyArray<ApiKey.ApiKey>) =>
@@ -47,13 +46,9 @@ export const list = (nameOrId: string, page?: Omit<Search, "text">) =>
     return { account: name, keys: found.map((key) => describe(key, name)) }
   })
 
-interface NewKey {
+interface NewKey extends Omit<ApiKey.NewKey, "account"> {
   /** The name or the id of an account. */
   readonly account: string
-  readonly label?: string | null | undefined
-  readonly expiresIn?: Duration.Duration | undefined
-  readonly budget?: Budget.Budget | undefined
-  readonly scopes?: ReadonlyArray<Scope> | undefined
 }
 
 export const create = ({ account, ...terms }: NewKey) =>

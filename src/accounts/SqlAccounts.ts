@@ -1,18 +1,25 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import type { Fragment } from "@effect/sql/Statement"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
-import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "./Account.ts"
+import {
+  Account,
+  AccountExists,
+  AccountId,
+  AccountNotFound,
+  Accounts,
+  type Search,
+} from "./Account.ts"
+import * as ApiKey from "./ApiKey.ts"
 import { makeRecorded } from "./SqlAuditLog.ts"
-import type { Search } from "./Search.ts"
 import * as Failure from "../database/Failure.ts"
 import { openBalance } from "../ledger/SqlLedger.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
-import { hasName, isKey, pageOf } from "./SqlSearch.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
 export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(
@@ -118,3 +125,47 @@ const makeQueries = (sql: SqlClient.SqlClient) => ({
 })
 
 const decodeAccounts = Schema.decodeUnknown(Schema.Array(Account))
+
+/** The end of a statement that returns one page of a table, newest first. */
+export const pageOf = (
+  sql: SqlClient.SqlClient,
+  table: "accounts" | "api_keys",
+  { before, limit }: Search,
+  found: Fragment,
+): Fragment => {
+  const id = sql.literal(`${table}.id`)
+  const isEarlier = before === undefined ? [] : [sql`${id} < ${before}`]
+  return sql`WHERE ${sql.and([found, ...isEarlier])} ORDER BY ${id} DESC LIMIT ${limit}`
+}
+
+/** True for an account whose name contains the text. */
+export const hasName = (sql: SqlClient.SqlClient, text: string) =>
+  contains(sql, "accounts.name", text)
+
+/** True for a key whose label contains the text, or that begins with it. */
+export const isKey = (sql: SqlClient.SqlClient, text: string): Fragment => {
+  const start = ApiKey.startOf(text)
+  return sql.or([
+    contains(sql, "api_keys.label", text),
+    ...(start === undefined
+      ? []
+      : [sql`SUBSTR(api_keys.start, 1, ${sql.literal(String(start.length))}) = ${start}`]),
+  ])
+}
+
+const contains = (
+  sql: SqlClient.SqlClient,
+  column: "accounts.name" | "api_keys.label",
+  text: string,
+): Fragment => {
+  const pattern = `%${folded(text).replaceAll(/[!%_]/g, "!$&")}%`
+  // LIKE of SQLite ignores the case of ASCII letters. This collation of PostgreSQL lowers only them.
+  const lowered = sql.onDialectOrElse({
+    sqlite: () => sql.literal(column),
+    orElse: () => sql.literal(`LOWER(${column} COLLATE "C")`),
+  })
+  return sql`${lowered} LIKE ${pattern} ESCAPE '!'`
+}
+
+/** Lower case for the letters of ASCII, as all stores have it. */
+const folded = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())

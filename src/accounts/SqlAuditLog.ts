@@ -7,8 +7,16 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { type Act, Actor, AuditLog, CurrentAct, type Page } from "./AuditLog.ts"
-import { AuditLine, cut, Detail } from "./AuditLine.ts"
+import {
+  type Act,
+  Actor,
+  AuditLine,
+  AuditLog,
+  CurrentAct,
+  cut,
+  Detail,
+  type Page,
+} from "./AuditLog.ts"
 import { retentionMs } from "../ledger/Hold.ts"
 import * as Failure from "../database/Failure.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"

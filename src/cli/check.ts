@@ -31,8 +31,7 @@ import { maxUrls } from "../contract/Limits.ts"
 import * as Progress from "./Progress.ts"
 import { counted } from "../contract/counted.ts"
 import { printable } from "../check/printable.ts"
-import { isoTime } from "../accounts/isoTime.ts"
-import { TimeSpan } from "../accounts/TimeSpan.ts"
+import { isoTime, TimeSpan } from "../accounts/TimeSpan.ts"
 import * as Verb from "./Verb.ts"
 
 const HttpUrl = Schema.String.pipe(

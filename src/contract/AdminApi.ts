@@ -11,11 +11,10 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../accounts/Account.ts"
 import { ApiKeyId } from "../accounts/ApiKey.ts"
-import { Detail } from "../accounts/AuditLine.ts"
+import { Detail } from "../accounts/AuditLog.ts"
 import { Budget as BudgetText } from "../ledger/budgets/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { Scope, Scopes } from "../accounts/Scope.ts"
-import { ShortText, ShortTextOrNull, StoredText } from "./ShortText.ts"
 import { Lifetime, TimeSpan } from "../accounts/TimeSpan.ts"
 import { Budget, HistoryResponse, StatementEntry, UsageRow } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
@@ -29,13 +28,15 @@ import {
   named,
   optional,
   orNull,
+  ShortText,
+  ShortTextOrNull,
+  StoredText,
   text,
   textOrNull,
   Time,
 } from "./fields.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
-import * as RequestHeader from "./RequestHeader.ts"
 import * as Wire from "./Wire.ts"
 
 /**
@@ -90,7 +91,7 @@ const nameParam = Schema.Struct({
 const idParam = Schema.Struct({ id: Schema.compose(StoredText, ApiKeyId) })
 
 const ActHeaders = Schema.Struct({
-  "idempotency-key": RequestHeader.idempotencyKey(
+  "idempotency-key": Parameter.idempotencyKey(
     "A unique name for this act: 1 to 255 characters in quotes. A repeat with the same key and the " +
       "same body does nothing again. Its answer is a 200 with the header " +
       "`idempotent-replayed: true`.",

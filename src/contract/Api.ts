@@ -34,7 +34,6 @@ import {
 import * as Limits from "./Limits.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
-import * as RequestHeader from "./RequestHeader.ts"
 import * as Wire from "./Wire.ts"
 
 const SubmittedUrl = Schema.String.pipe(
@@ -57,7 +56,7 @@ export const BatchRequest = named("BatchRequest", "The domains or URLs to check.
 })
 
 const PreviewHeaders = Schema.Struct({
-  "cache-control": RequestHeader.maxAgeMs(
+  "cache-control": Parameter.maxAgeMs(
     "With `max-age=SECONDS`, figures that are older are bought anew. The operator may set a " +
       "least age. Other values are ignored.",
     "max-age=86400",
@@ -65,20 +64,20 @@ const PreviewHeaders = Schema.Struct({
 })
 
 export const BatchHeaders = Schema.Struct({
-  "idempotency-key": RequestHeader.idempotencyKey(
+  "idempotency-key": Parameter.idempotencyKey(
     "A unique name for this request: 1 to 255 characters in quotes. Within 24 hours, a repeat with " +
       "the same key and the same body gets the stored answer, without a second charge and with the " +
       "header `idempotent-replayed: true`.",
     '"9f0e6c1a-list-7"',
   ),
-  "x-max-credits": RequestHeader.maxCredits(
+  "x-max-credits": Parameter.maxCredits(
     "The most that this request may cost, as a whole number of credits. When the price of all " +
       "valid URLs is higher, the answer is 402 and nothing is charged. A repeat with the same " +
       "`Idempotency-Key` gets the stored answer whatever the limit.",
     "20",
   ),
   ...PreviewHeaders.fields,
-  prefer: RequestHeader.provenance(
+  prefer: Parameter.provenance(
     "With `provenance`, each success also has `provenance`, and each failure `cause` and " +
       "`detail`. A repeat with the same `Idempotency-Key` needs the same preference.",
     "provenance",

@@ -44,35 +44,42 @@ export const errorBody = (message: string) => ({ success: false as const, messag
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
-// Makes the schema for the body of an error, which has no `_tag`. The typed client decodes such a
-// body to an instance of the class.
-const bodyOf = <E extends { readonly message: string }>(
-  Failure: new (props: { readonly message: string }) => E,
-  identifier: string,
+/** The headers that an error adds to its answer. */
+type Headers = Readonly<Record<string, string>>
+
+export const retryLater: Headers = { "retry-after": String(retryAfterSeconds) }
+
+// Makes the error class of a status, and the schema of its body, which has no `_tag`. The typed
+// client decodes such a body to an instance of the class.
+const failure = <Name extends string>(
+  name: Name,
   status: number,
   description: string,
   example: string,
-) =>
-  Schema.transform(Schema.Struct(failed), Schema.instanceOf(Failure), {
+  usualHeaders: Headers = {},
+) => {
+  class Failure extends Data.TaggedError(name)<{
+    readonly message: string
+    readonly status: number
+    readonly headers: Headers
+  }> {
+    constructor(given: { readonly message: string; readonly headers?: Headers }) {
+      super({ status, headers: usualHeaders, ...given })
+    }
+  }
+  const body = Schema.transform(Schema.Struct(failed), Schema.instanceOf(Failure), {
     strict: true,
     decode: ({ message }) => new Failure({ message }),
     encode: (_, { message }) => errorBody(message),
   }).annotations(
     HttpApiSchema.annotations({
       status,
-      identifier,
+      identifier: name,
       description,
       examples: [new Failure({ message: example })],
     }),
   )
-
-// Makes the error class of a status.
-const failure = <Name extends string>(
-  name: Name,
-  ...answer: [status: number, description: string, example: string]
-) => {
-  const Failure = Data.TaggedError(name)<{ readonly message: string }>
-  return Object.assign(Failure, { _tag: name, body: bodyOf(Failure, name, ...answer) })
+  return Object.assign(Failure, { body })
 }
 
 // The specification prescribes this advice.
@@ -146,25 +153,15 @@ export const Forbidden = failure(
   "The API key does not have the scope check, which this request needs.",
 )
 
-export class PaymentRequired extends Data.TaggedError("PaymentRequired")<{
-  readonly message: string
-  /** The value of the header `x-limit`; absent when the client's own limit is too low. */
-  readonly limit?: "balance" | "budget"
-  /** True when running requests hold what is missing, so that a retry may succeed. */
-  readonly isTemporary?: boolean
-}> {
-  static readonly _tag = "PaymentRequired"
-  static readonly body = bodyOf(
-    PaymentRequired,
-    PaymentRequired._tag,
-    402,
-    "The account has fewer credits than the request may cost (`x-limit: balance`), or the budget " +
-      "of the API key has fewer left (`x-limit: budget`), or the request may cost more than its " +
-      "header `x-max-credits` allows. Nothing is charged. With `Retry-After`, running requests " +
-      "hold what is missing, and a repeat after that many seconds may succeed.",
-    "This request needs 2 credits and the account has 1.",
-  )
-}
+export const PaymentRequired = failure(
+  "PaymentRequired",
+  402,
+  "The account has fewer credits than the request may cost (`x-limit: balance`), or the budget " +
+    "of the API key has fewer left (`x-limit: budget`), or the request may cost more than its " +
+    "header `x-max-credits` allows. Nothing is charged. With `Retry-After`, running requests " +
+    "hold what is missing, and a repeat after that many seconds may succeed.",
+  "This request needs 2 credits and the account has 1.",
+)
 
 export const NotFound = failure(
   "NotFound",
@@ -187,9 +184,9 @@ export const Conflict = failure(
   "A request with the same Idempotency-Key is in progress. `Retry-After` gives the seconds to " +
     "wait.",
   "A request with this Idempotency-Key is in progress; try again when it has ended.",
+  retryLater,
 )
 
-export type UnprocessableContent = InstanceType<typeof UnprocessableContent>
 export const UnprocessableContent = failure(
   "UnprocessableContent",
   422,
@@ -205,7 +202,6 @@ export const PayloadTooLarge = failure(
   payloadTooLargeMessage,
 )
 
-export type TooManyRequests = InstanceType<typeof TooManyRequests>
 export const TooManyRequests = failure(
   "TooManyRequests",
   429,
@@ -224,7 +220,6 @@ export const InternalServerError = failure(
   internalErrorMessage,
 )
 
-export type ServiceUnavailable = InstanceType<typeof ServiceUnavailable>
 export const ServiceUnavailable = failure(
   "ServiceUnavailable",
   503,
@@ -234,6 +229,7 @@ export const ServiceUnavailable = failure(
     "answer if the first request was charged. Otherwise the service processes the retry as a new " +
     "request.",
   unavailableMessage,
+  retryLater,
 )
 
 const bodies = {

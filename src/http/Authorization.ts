@@ -7,25 +7,22 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import { type AccountKey, ApiKeys, type InvalidApiKey } from "../accounts/ApiKeys.ts"
+import { type AccountKey, ApiKeys } from "../accounts/ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
 import {
   Forbidden,
-  ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
   unauthorizedMessage,
-  unavailableMessage,
 } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
 import { batchPath, historyPath, statementPath, usagePath } from "../contract/Wire.ts"
 import type { Scope } from "../accounts/Scope.ts"
-import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
-import { headersOf, refuse } from "./errorAnswer.ts"
-import { counter, RateLimit, type Refusal } from "./RateLimit.ts"
+import { refuse, unavailable } from "./errorAnswer.ts"
+import { counter, RateLimit } from "./RateLimit.ts"
 
-/** Makes the check of a request. It fails with the error of the answer and with its headers. */
+/** Makes the check of a request. It fails with the error of the answer. */
 export const admission = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const { count, enter } = yield* RateLimit
@@ -33,15 +30,18 @@ export const admission = Effect.gen(function* () {
 
   return (secret: Redacted.Redacted<string>, path: string, current: CurrentRequest["Type"]) =>
     Effect.gen(function* () {
-      const key = yield* Effect.mapError(keys.authenticate(secret), notKnown)
+      const key = yield* Effect.mapError(keys.authenticate(secret), ({ _tag }) =>
+        _tag === "InvalidApiKey"
+          ? new Unauthorized({ message: unauthorizedMessage })
+          : unavailable(),
+      )
       current.key = key
       const denial = denialOf(key, path === batchPath ? "check" : "read")
-      if (denial !== undefined)
-        return yield* Effect.fail({ error: new Forbidden({ message: denial }), headers: {} })
-      yield* Effect.mapError(enter(key.id), tooMany)
+      if (denial !== undefined) return yield* new Forbidden({ message: denial })
+      yield* Effect.mapError(enter(key.id), (refusal) => new TooManyRequests(refusal))
       const refusal =
         count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
-      return refusal === undefined ? key : yield* Effect.fail(tooMany(refusal))
+      return refusal === undefined ? key : yield* new TooManyRequests(refusal)
     })
 })
 
@@ -52,10 +52,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
       apiKey: (secret) =>
         Effect.gen(function* () {
           const { path } = (yield* RouteContext).route
-          return yield* Effect.catchAll(
-            admit(secret, path, yield* currentRequest),
-            ({ error, headers }) => refuse(error, headers),
-          )
+          return yield* Effect.catchAll(admit(secret, path, yield* currentRequest), refuse)
         }),
     }),
   ),
@@ -73,16 +70,3 @@ const denialOf = ({ accountSuspendedAt, scopes }: AccountKey, scope: Scope) => {
     ? undefined
     : `The API key does not have the scope ${scope}, which this request needs.`
 }
-
-const notKnown = ({ _tag }: InvalidApiKey | StoreTimeout) => {
-  const error =
-    _tag === "InvalidApiKey"
-      ? new Unauthorized({ message: unauthorizedMessage })
-      : new ServiceUnavailable({ message: unavailableMessage })
-  return { error, headers: headersOf(error) }
-}
-
-const tooMany = ({ headers, message }: Refusal) => ({
-  error: new TooManyRequests({ message }),
-  headers,
-})

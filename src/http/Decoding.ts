@@ -2,16 +2,16 @@
  * Reads the body of a request, and makes the 400 of every endpoint. The framework takes content
  * types other than JSON, and reports only the first violation, in a body of its own.
  */
-import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { InvalidRequest } from "../contract/Envelope.ts"
+import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import * as Body from "./Body.ts"
+import { maxBodyBytes } from "../contract/Limits.ts"
 
 /** The schemas of an endpoint that the framework decodes. */
 export interface Endpoint {
@@ -25,62 +25,86 @@ type Part = Option.Option<Pick<Schema.Schema.All, "ast">>
 
 /** Wraps the handler of an endpoint, inside of the middleware that admits the request. */
 export const explained = (endpoint: Endpoint) => {
-  const { payloadSchema } = endpoint
+  const hasBody = Option.isSome(endpoint.payloadSchema)
+  const ofPath = judgeOf(endpoint.pathSchema, Issues.decoder)
+  const ofQuery = judgeOf(endpoint.urlParamsSchema, Issues.decoder)
+  const ofBody = judgeOf(endpoint.payloadSchema, Issues.decoder)
+  const ofHeaders = judgeOf(endpoint.headersSchema, Issues.headersDecoder)
   // A request without a body has an empty object, where every field is optional.
-  const isOptional = issuesOf(payloadSchema, Issues.decoder, {}).length === 0
-  const bodyOf = (request: HttpServerRequest.HttpServerRequest) =>
-    isOptional && Body.isAbsent(request) ? Effect.succeed({}) : Body.json(request)
+  const isOptional = ofBody({}).length === 0
 
   return <A, E, R>(app: Effect.Effect<A, E, R>) =>
-    Option.isNone(payloadSchema)
-      ? withViolations(endpoint, undefined)(app)
-      : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          Effect.flatMap(bodyOf(request), (body) => {
-            // Whoever asks the request for its JSON gets this value.
-            Object.defineProperty(request, "json", { value: Effect.succeed(body) })
-            return withViolations(endpoint, body)(app)
-          }),
-        )
+    Effect.gen(function* () {
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { params } = yield* HttpRouter.RouteContext
+      const query = yield* HttpServerRequest.ParsedSearchParams
+      const isEmpty = !hasBody || (isOptional && isAbsent(request))
+      const body = isEmpty ? {} : yield* json(request)
+      // The framework and handlers that ask the request for its JSON get this value.
+      Object.defineProperty(request, "json", { value: Effect.succeed(body) })
+      const issues = [...ofPath(params), ...ofQuery(query), ...ofBody(body)]
+      const all = issues.length > 0 ? issues : ofHeaders(request.headers)
+      return all.length > 0 ? yield* InvalidRequest.because(all, hasBody) : yield* app
+    })
 }
 
-/** Turns the framework's decoding error into the contract's, which lists every violation. */
-const withViolations =
-  (endpoint: Endpoint, body: unknown) =>
-  <A, E, R>(app: Effect.Effect<A, E, R>) => {
-    const explain = (error: unknown) =>
-      Effect.flatMap(violations(endpoint, body), (issues) =>
-        // Without violations, the answer could not be encoded: a bug.
-        issues.length === 0
-          ? Effect.die(error)
-          : Effect.fail(InvalidRequest.because(issues, Option.isSome(endpoint.payloadSchema))),
-      )
-    return app.pipe(
-      Effect.catchIf((error) => error instanceof HttpApiDecodeError, explain),
-      // The framework's own text about a deeply nested value overflows the stack.
-      Effect.catchSomeDefect((defect) =>
-        defect instanceof RangeError ? Option.some(explain(defect)) : Option.none(),
-      ),
-    )
-  }
+/** Makes the function that lists the violations in one part of a request. */
+const judgeOf = (part: Part, decoderOf: typeof Issues.decoder) => {
+  const decode = decoderOf(
+    Option.match(part, { onNone: () => Schema.Unknown, onSome: ({ ast }) => Schema.make(ast) }),
+  )
+  return (value: unknown) => Option.getOrElse(Either.getLeft(decode(value)), () => [])
+}
 
-const violations = (endpoint: Endpoint, body: unknown) =>
+/**
+ * Returns the value of the body. Fails with the 400 of another content type or of invalid JSON, and
+ * with 413. A client that hangs up, or sends chunks of twice the limit, interrupts the fiber: its
+ * connection is closed then.
+ */
+const json = (
+  request: HttpServerRequest.HttpServerRequest,
+): Effect.Effect<unknown, InvalidRequest | PayloadTooLarge> => {
+  const { "content-length": length, "content-type": contentType } = request.headers
+  if (!isJson(contentType)) return invalid(Issues.invalidContentType)
+  return Number(length) > maxBodyBytes ? tooLarge : Effect.flatMap(bytesOf(request), parse)
+}
+
+/** True when the request has no body. An empty one counts. */
+const isAbsent = ({ headers }: HttpServerRequest.HttpServerRequest) =>
+  headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0
+
+/** True for the content type of JSON, with or without parameters. */
+export const isJson = (contentType = "") => /^\s*application\/json\s*(;|$)/i.test(contentType)
+
+const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.tryPromise(async () => {
+    const source = NodeHttpServerRequest.toIncomingMessage(request)
+    const chunks: Array<Uint8Array> = []
+    let length = 0
+    for await (const chunk of source) {
+      length += chunk.length
+      if (length <= maxBodyBytes) chunks.push(chunk)
+      // To leave the loop would not close the connection.
+      else if (length > 2 * maxBodyBytes) source.destroy()
+    }
+    return length > maxBodyBytes ? undefined : Buffer.concat(chunks)
+  }).pipe(Effect.catchAll(() => Effect.interrupt))
+
+const parse = (bytes: Buffer | undefined) =>
   Effect.gen(function* () {
-    const { params } = yield* HttpRouter.RouteContext
-    const query = yield* HttpServerRequest.ParsedSearchParams
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const issues = [
-      ...issuesOf(endpoint.pathSchema, Issues.decoder, params),
-      ...issuesOf(endpoint.urlParamsSchema, Issues.decoder, query),
-      ...issuesOf(endpoint.payloadSchema, Issues.decoder, body),
-    ]
-    return issues.length > 0
-      ? issues
-      : issuesOf(endpoint.headersSchema, Issues.headersDecoder, headers)
+    if (bytes === undefined) return yield* tooLarge
+    const text = yield* tryOr("The body is not UTF-8", () => utf8.decode(bytes))
+    return Issues.shortened(
+      yield* tryOr("The body is not valid JSON", (): unknown => JSON.parse(text)),
+    )
   })
 
-const issuesOf = (part: Part, decoder: typeof Issues.decoder, value: unknown) =>
-  Option.match(part, {
-    onNone: () => [],
-    onSome: ({ ast }) =>
-      Option.getOrElse(Either.getLeft(decoder(Schema.make(ast))(value)), () => []),
-  })
+/** Ignores a byte order mark. Throws when the bytes are not UTF-8. */
+const utf8 = new TextDecoder("utf-8", { fatal: true })
+
+const tryOr = <A>(reason: string, f: () => A) =>
+  Effect.try({ try: f, catch: () => InvalidRequest.because([Issues.invalidJson(reason)]) })
+
+const invalid = (issue: Issues.Issue) => Effect.fail(InvalidRequest.because([issue]))
+
+const tooLarge = Effect.fail(new PayloadTooLarge({ message: payloadTooLargeMessage }))

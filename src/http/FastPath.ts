@@ -19,9 +19,9 @@ import { Deadline } from "../check/Deadline.ts"
 import * as TypeGuard from "../database/rows/TypeGuard.ts"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
 import * as Authorization from "./Authorization.ts"
-import { isJson } from "./Body.ts"
+import { isJson } from "./Decoding.ts"
 import * as EachRequest from "./EachRequest.ts"
-import { failure, headersOf } from "./errorAnswer.ts"
+import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
 import * as HeaderCheck from "./HeaderCheck.ts"
 
@@ -42,13 +42,10 @@ export const make = (server: EachRequest.Server, options: Options) =>
     const answer = ({ headers, secret, urls }: Asked, arrived: EachRequest.Arrived) =>
       Effect.gen(function* () {
         const key = yield* admit(secret, batchPath, arrived.current)
-        const checked = handlers.checkBatch(useCase, { urls, headers, key }, arrived.current)
-        return yield* Effect.mapError(checked, (error) => ({ error, headers: headersOf(error) }))
+        return yield* handlers.checkBatch(useCase, { urls, headers, key }, arrived.current)
       }).pipe(
-        Effect.catchAll(({ error, headers }) =>
-          Effect.succeed(
-            HttpServerResponse.setHeaders(failure(statuses[error._tag], error.message), headers),
-          ),
+        Effect.catchAll(({ headers, message, status }) =>
+          Effect.succeed(HttpServerResponse.setHeaders(failure(status, message), headers)),
         ),
         Effect.catchAllCause(EachRequest.answerFailure(arrived)),
         Effect.flatMap(EachRequest.finish(arrived, server)),
@@ -118,17 +115,6 @@ const jsonOf = (bytes: Buffer): unknown => {
     return undefined
   }
 }
-
-const statuses = {
-  Unauthorized: 401,
-  PaymentRequired: 402,
-  Forbidden: 403,
-  Conflict: 409,
-  UnprocessableContent: 422,
-  TooManyRequests: 429,
-  InternalServerError: 500,
-  ServiceUnavailable: 503,
-} as const
 
 const send = (response: ServerResponse, answer: HttpServerResponse.HttpServerResponse) => {
   const { body, headers, status } = answer

@@ -11,41 +11,28 @@ import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"
 export const failure = (status: number, message: string) =>
   HttpServerResponse.unsafeJson(Envelope.errorBody(message), { status })
 
-/** Fails with an error of the contract, and adds headers to the answer. */
-export const refuse = <E extends { readonly _tag: string }>(
-  error: E,
-  headers = headersOf(error),
-): Effect.Effect<never, E> =>
+interface ContractError {
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Fails with an error of the contract, and adds the error's headers to the answer. */
+export const refuse = <E extends ContractError>(error: E): Effect.Effect<never, E> =>
   Effect.zipRight(
     HttpApp.appendPreResponseHandler((_, response) =>
-      Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
+      Effect.succeed(HttpServerResponse.setHeaders(response, error.headers)),
     ),
     Effect.fail(error),
   )
 
-/** Fails with the 503 of a database that did not answer in time. */
-export const refuseUnavailable = () =>
-  refuse(new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage }))
+/** The 503 of a database that did not answer in time. */
+export const unavailable = () =>
+  new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage })
+
+export const refuseUnavailable = () => refuse(unavailable())
 
 /** Reads a store. Fails with the 503 at the deadline of the request. */
 export const reading = <A, E, R>(read: Effect.Effect<A, E, R>) =>
   Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
-
-/** The headers that an error of the contract adds to the answer. */
-export const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
-  const { _tag } = error
-  if (error instanceof Envelope.PaymentRequired) {
-    return {
-      ...(error.limit !== undefined && { "x-limit": error.limit }),
-      ...(error.isTemporary === true && retryLater),
-    }
-  }
-  return _tag === "Conflict" || _tag === "ServiceUnavailable" || _tag === "TooManyRequests"
-    ? retryLater
-    : {}
-}
-
-const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 
 /** Maps a refusal or a timeout of the ledger to the contract's error. */
 export const errorOf = (
@@ -55,12 +42,11 @@ export const errorOf = (
   const { message } = refusal
   switch (refusal._tag) {
     case "InsufficientCredits":
-      return new Envelope.PaymentRequired({ message, limit: "balance" })
+      return new Envelope.PaymentRequired({ message, headers: { "x-limit": "balance" } })
     case "BudgetExceeded":
       return new Envelope.PaymentRequired({
         message,
-        limit: "budget",
-        isTemporary: refusal.isHeld,
+        headers: { "x-limit": "budget", ...(refusal.isHeld && Envelope.retryLater) },
       })
     case "LimitExceeded":
       return new Envelope.PaymentRequired({ message })
@@ -77,7 +63,7 @@ const timeoutOf = (
   { mayCharge }: StoreTimeout,
   { idempotencyKey, requestId }: Pick<Batch, "idempotencyKey" | "requestId">,
 ) => {
-  if (!mayCharge) return new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage })
+  if (!mayCharge) return unavailable()
   return idempotencyKey === undefined
     ? new Envelope.InternalServerError({ message: Envelope.undecidedChargeMessage(requestId) })
     : new Envelope.ServiceUnavailable({ message: Envelope.undecidedMessage })

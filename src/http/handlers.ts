@@ -25,30 +25,40 @@ import { InvalidRequest } from "../contract/Envelope.ts"
 import { maxRows } from "../contract/Limits.ts"
 import { CreditLedger } from "../ledger/CreditLedger.ts"
 import * as FigureHistory from "../providers/figures/FigureHistory.ts"
+import { letOthersRun } from "../ledger/letOthersRun.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../check/Target.ts"
-import * as CheckMeters from "./telemetry/CheckMeters.ts"
-import { isoTime } from "../accounts/isoTime.ts"
+import * as Meters from "./telemetry/Meters.ts"
+import { isoTime } from "../accounts/TimeSpan.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
 import { UsageReport } from "../ledger/usage/UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
-import * as OneByOne from "./admin/OneByOne.ts"
 import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
+
+type OneByOne = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/**
+ * Makes a function that runs effects one after another, each in a turn of its own of the event loop.
+ * Long answers that were asked for at once would make other requests wait for all of them.
+ */
+export const makeOneByOne = Effect.map(
+  Effect.makeSemaphore(1),
+  (semaphore): OneByOne =>
+    (effect) =>
+      semaphore.withPermits(1)(Effect.zipRight(letOthersRun, effect)),
+)
 
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(
-    Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory, OneByOne.make]),
+    Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory, makeOneByOne]),
     ([useCase, ledger, history, oneByOne]) =>
       handlers
         .handleRaw("history", answerHistory(history, "client", oneByOne))
         .handle("checkBatch", ({ headers, payload: { urls } }) =>
           Effect.gen(function* () {
             const asked = { urls, headers, key: yield* CurrentKey }
-            return yield* Effect.catchAll(
-              checkBatch(useCase, asked, yield* currentRequest),
-              (error) => refuse(error),
-            )
+            return yield* Effect.catchAll(checkBatch(useCase, asked, yield* currentRequest), refuse)
           }),
         )
         .handle("previewBatch", ({ headers, payload: { urls } }) =>
@@ -101,7 +111,7 @@ export const checkBatch = (
       refusal._tag === "HoldExpired" ? Effect.die(refusal) : Effect.fail(errorOf(refusal, batch)),
     )
     current.report = report
-    CheckMeters.count(report)
+    Meters.checked(report)
     return HttpServerResponse.unsafeJson(BatchAnswer.of(report), {
       headers: {
         ...(report.isReplay && { "idempotent-replayed": "true" }),
@@ -115,7 +125,7 @@ export const answerHistory =
   (
     history: FigureHistory.FigureHistory["Type"],
     reader: FigureHistory.Reader,
-    oneByOne: OneByOne.OneByOne,
+    oneByOne: OneByOne,
   ) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
     history.of(url, limit, reader).pipe(
@@ -168,7 +178,7 @@ const keyDocument = (key: AccountKey, budget: Spent | null) => ({
 })
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
-  Effect.map(Effect.all([CreditLedger, UsageReport, OneByOne.make]), ([ledger, report, oneByOne]) =>
+  Effect.map(Effect.all([CreditLedger, UsageReport, makeOneByOne]), ([ledger, report, oneByOne]) =>
     handlers
       .handle("availableCredits", () =>
         Effect.gen(function* () {

@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import { type Outcome, type ProviderCause, providerFailed } from "../check/Metrics.ts"
 import type { Target } from "../check/Target.ts"
-import { isoTime } from "../accounts/isoTime.ts"
+import { isoTime } from "../accounts/TimeSpan.ts"
 
 /**
  * A call to a provider failed as a whole. The reasons are:

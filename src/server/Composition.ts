@@ -17,7 +17,7 @@ import { ReconnectLimit } from "../database/retry.ts"
 import * as Traced from "../http/telemetry/Traced.ts"
 import * as UsageReport from "../ledger/usage/UsageReport.ts"
 import { adminToken } from "./adminToken.ts"
-import { costOptions } from "./costOptions.ts"
+import { costOptions } from "./decorated.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 

@@ -13,7 +13,7 @@ import * as Settings from "../Settings.ts"
 import { failWithStoreFailure } from "../database/StoreFailure.ts"
 import { Target } from "../check/Target.ts"
 import { printable } from "../check/printable.ts"
-import { isoTime } from "../accounts/isoTime.ts"
+import { isoTime } from "../accounts/TimeSpan.ts"
 import * as Providers from "./Providers.ts"
 
 /** The state of one provider. `detail` is for people and contains everything. */

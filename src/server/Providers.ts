@@ -74,7 +74,7 @@ export const undecorated = (
 export const recorded = (name: VendorName | "dataset") =>
   Effect.gen(function* () {
     const Counted = yield* Effect.promise(() => import("../providers/costs/Counted.ts"))
-    const { costOptions } = yield* Effect.promise(() => import("./costOptions.ts"))
+    const { costOptions } = yield* Effect.promise(() => import("./decorated.ts"))
     const inner = yield* Vendor
     const counted = Counted.make(inner, costOptions(yield* Settings.Settings, name))
     const stores = yield* Effect.option(Layer.build(Stores.costsForVerbs))

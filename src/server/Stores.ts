@@ -64,13 +64,13 @@ export const rankings = imported(() => import("../providers/dataset/SqlRankings.
 const isSqlite = ({ databaseUrl }: Settings.Settings["Type"]) =>
   Redacted.value(databaseUrl).startsWith("sqlite:")
 
-/** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
-const forOneVerb = (): PostgresOptions => ({ connections: 1 })
-
-/** Opens the database that the settings name, but neither creates tables nor migrates. */
+/**
+ * Opens the database that the settings name, but neither creates tables nor migrates. A command opens
+ * one connection, to leave PostgreSQL's `max_connections` to the service.
+ */
 const connected = (
   content: Content,
-  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
+  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = () => ({ connections: 1 }),
 ) =>
   Effect.flatMap(Settings.Settings, (settings) =>
     Effect.promise(async () => {
@@ -163,15 +163,9 @@ export const inDatabase = {
   metricsCache: Layer.provide(metricsCache, database),
 }
 
-const all = Layer.mergeAll(
-  inDatabase.accounts,
-  inDatabase.apiKeys,
-  inDatabase.auditLog,
-  inDatabase.costs,
-  inDatabase.creditLedger,
-  inDatabase.health,
-  inDatabase.metricsCache,
-)
+const common = Layer.mergeAll(accounts, apiKeys, auditLog, costs, creditLedger, metricsCache)
+
+const all = Layer.provide(Layer.merge(common, watchedHealth), database)
 
 /**
  * All stores of a service in the database that the settings name, and the database.
@@ -194,16 +188,7 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.fre
   Layer.orDie,
 )
 
-const ofVerbs = Layer.mergeAll(
-  accounts,
-  apiKeys,
-  auditLog,
-  costs,
-  creditLedger,
-  health,
-  metricsCache,
-  rankings,
-)
+const ofVerbs = Layer.mergeAll(common, health, rankings)
 
 /**
  * What most verbs need. Fails with NoDatabase when the database does not exist.

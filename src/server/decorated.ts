@@ -1,9 +1,10 @@
+/** How the settings say that a vendor is called: its decorators, and what its calls cost. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Counted from "../providers/costs/Counted.ts"
 import type { Vendor } from "../providers/Vendor.ts"
 import * as Composed from "../providers/Composed.ts"
 import * as Settings from "../Settings.ts"
-import { costOptions } from "./costOptions.ts"
 
 /** Puts cache, queue, timeout, retries and circuit breaker around a vendor, as the settings say. */
 export const decorated = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
@@ -22,3 +23,29 @@ export const decorated = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
       },
     }),
   ).pipe(Layer.unwrapEffect)
+
+/** The vendors that cost something, and how the names of their settings begin. */
+const vendors = {
+  moz: "moz",
+  "moz-links-v2": "mozLinksV2",
+  "open-page-rank": "openPageRank",
+  dataforseo: "dataforseo",
+  http: "http",
+} as const satisfies Record<Exclude<Settings.ProviderName, "sandbox" | "dataset">, string>
+
+const isVendor = (provider: string): provider is keyof typeof vendors => provider in vendors
+
+/** What the settings say of the cost of a vendor's calls. */
+export const costOptions = (
+  settings: Settings.Settings["Type"],
+  provider: string,
+): Counted.Options => {
+  if (!isVendor(provider)) return {}
+  const vendor = vendors[provider]
+  const rows = settings[`${vendor}Ceiling`]
+  const setting = Settings.all[`${vendor}Ceiling`].about.name
+  return {
+    price: settings[`${vendor}Price`],
+    ceiling: rows === undefined ? undefined : { rows, setting },
+  }
+}

@@ -9,9 +9,15 @@
  */
 import "./nodeVersion.ts"
 
-export { newKey } from "./newKey.ts"
-export { run } from "./run.ts"
-export { type CannotStart, type Given, layer, type Options, Service } from "./Service.ts"
+export {
+  type CannotStart,
+  type Given,
+  layer,
+  newKey,
+  type Options,
+  run,
+  Service,
+} from "./Service.ts"
 export { inDatabase, inMemory, type Stores } from "./Stores.ts"
 
 export { Account, AccountExists, AccountId, AccountName } from "../accounts/Account.ts"

@@ -9,7 +9,6 @@ import * as Scope from "effect/Scope"
 import type { AccountExists } from "../accounts/Account.ts"
 import type { Metrics } from "../check/Metrics.ts"
 import * as Fake from "../providers/Fake.ts"
-import { newKey } from "../server/newKey.ts"
 import * as Service from "../server/Service.ts"
 import * as Stores from "../server/Stores.ts"
 import type * as Settings from "../Settings.ts"
@@ -46,7 +45,7 @@ export const layer = ({ credits = 1000, figures, settings }: Options = {}): Laye
       TestService,
       Effect.gen(function* () {
         const { url } = yield* Service.Service
-        const key = yield* newKey({ account: "test", credits })
+        const key = yield* Service.newKey({ account: "test", credits })
         return { url, key: Redacted.value(key), provider }
       }),
     ).pipe(

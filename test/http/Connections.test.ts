@@ -4,23 +4,18 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, request } from "../support/RawHttp.ts"
+import { connect, request, statusesIn, wire } from "../support/RawHttp.ts"
 import { eventually } from "../support/eventually.ts"
 
 const document = '{"urls":["example.com"]}'
 
-const head = (line: string, headers: Readonly<Record<string, string>>) =>
-  [
-    `${line} HTTP/1.1`,
-    "host: localhost",
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-    "\r\n",
-  ].join("\r\n")
-
 const json = (key: string) => ({ "content-type": "application/json", "x-api-key": key })
 
-const statuses = (received: string) =>
-  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+const eventuallyNone = (connections: Effect.Effect<number>) =>
+  eventually(
+    "the server has no connection",
+    Effect.map(connections, (count) => count === 0),
+  )
 
 /** Short limits keep the tests fast. */
 const limits = {
@@ -36,26 +31,26 @@ describe("a client that never closes its side of the connection", () => {
     ["never ends its headers", () => `GET ${creditsPath} HTTP/1.1\r\nhost: x\r\n`, [408]],
     [
       "never ends its second request",
-      (key) => `${head(`GET ${creditsPath}`, json(key))}GET / HTTP/1.1\r\n`,
+      (key) => `${wire(`GET ${creditsPath}`, json(key))}GET / HTTP/1.1\r\n`,
       [200, 408],
     ],
     [
       "stops in the middle of its body",
-      (key) => head(`POST ${batchPath}`, { ...json(key), "content-length": "100" }) + document,
+      (key) => wire(`POST ${batchPath}`, { ...json(key), "content-length": "100" }) + document,
       [408],
     ],
-    ["sends no further request", (key) => head(`GET ${creditsPath}`, json(key)), [200]],
+    ["sends no further request", (key) => wire(`GET ${creditsPath}`, json(key)), [200]],
     [
       "sends Connection: close",
-      (key) => head(`GET ${creditsPath}`, { ...json(key), connection: "close" }),
+      (key) => wire(`GET ${creditsPath}`, { ...json(key), connection: "close" }),
       [200],
     ],
     ["does not speak HTTP", () => "SSH-2.0-OpenSSH_9.6\r\n", [400]],
-    ["sends headers that are too large", () => head("GET /", { x: "x".repeat(20_000) }), [431]],
+    ["sends headers that are too large", () => wire("GET /", { x: "x".repeat(20_000) }), [431]],
     [
       "sends a malformed chunk",
       (key) =>
-        `${head(`POST ${batchPath}`, { ...json(key), "transfer-encoding": "chunked" })}zzz\r\n`,
+        `${wire(`POST ${batchPath}`, { ...json(key), "transfer-encoding": "chunked" })}zzz\r\n`,
       [400],
     ],
   ] satisfies ReadonlyArray<
@@ -67,13 +62,10 @@ describe("a client that never closes its side of the connection", () => {
         const connection = yield* connect(url, { closes: false })
         connection.send(bytes(key))
         yield* eventually("the answers", () => {
-          return statuses(connection.received()).length === expected.length
+          return statusesIn(connection.received()).length === expected.length
         })
-        yield* eventually(
-          "the server has no connection",
-          Effect.map(connections, (count) => count === 0),
-        )
-        assert.deepStrictEqual(statuses(connection.received()), expected)
+        yield* eventuallyNone(connections)
+        assert.deepStrictEqual(statusesIn(connection.received()), expected)
       }),
     )
   }
@@ -83,11 +75,8 @@ describe("a client that never closes its side of the connection", () => {
       const { connections, key, url } = yield* start({ limits })
       const connection = yield* connect(url, { closes: false })
       connection.stopReading()
-      connection.send(head("GET /openapi.json", json(key)).repeat(2000))
-      yield* eventually(
-        "the server has no connection",
-        Effect.map(connections, (count) => count === 0),
-      )
+      connection.send(wire("GET /openapi.json", json(key)).repeat(2000))
+      yield* eventuallyNone(connections)
     }),
   )
 
@@ -102,7 +91,7 @@ describe("a client that never closes its side of the connection", () => {
       const waiting = yield* Effect.fork(check(["example.com"]))
       yield* eventually("the provider is asked", () => provider.calls.length === 1)
       const idle = yield* connect(url)
-      idle.send(head(`GET ${creditsPath}`, json(key)))
+      idle.send(wire(`GET ${creditsPath}`, json(key)))
       yield* eventually("a later connection is closed as idle", idle.isClosed)
       yield* gate.open
       assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
@@ -132,12 +121,9 @@ describe("an answer that is sent before the request body has arrived", () => {
       Effect.gen(function* () {
         const { connections, key, url } = yield* start({ limits })
         const connection = yield* connect(url, { closes: false })
-        connection.send(head(line, { ...headers(key), "content-length": "1000000" }) + document)
-        yield* eventually(
-          "the server has no connection",
-          Effect.map(connections, (count) => count === 0),
-        )
-        assert.deepStrictEqual(statuses(connection.received()), [status])
+        connection.send(wire(line, { ...headers(key), "content-length": "1000000" }) + document)
+        yield* eventuallyNone(connections)
+        assert.deepStrictEqual(statusesIn(connection.received()), [status])
       }),
     )
 
@@ -172,17 +158,11 @@ describe("an answer that is sent before the request body has arrived", () => {
         headers: { "content-length": body.length },
         body,
       })
-      const answers = yield* Effect.all(
-        Array.from({ length: 50 }, () => asking),
-        {
-          concurrency: "unbounded",
-        },
-      )
+      const answers = yield* Effect.all(Array<typeof asking>(50).fill(asking), {
+        concurrency: "unbounded",
+      })
       assert.deepStrictEqual([...new Set(answers.map(({ status }) => status))], [404])
-      yield* eventually(
-        "the server has no connection",
-        Effect.map(connections, (count) => count === 0),
-      )
+      yield* eventuallyNone(connections)
     }),
   )
 })

@@ -1,25 +1,32 @@
-/** What `/health/ready` reports while a part of the service fails. */
+/** What `/health/ready` and `/metrics` report while a part of the service fails. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
 import { AccountName } from "../../src/accounts/Account.ts"
 import { Health } from "../../src/database/Health.ts"
-import { Credits } from "../../src/ledger/Credits.ts"
+import * as Prometheus from "../../src/http/telemetry/Prometheus.ts"
+import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
+import { Credits, creditsOf } from "../../src/ledger/Credits.ts"
 import * as Migrations from "../../src/database/migrations/Migrations.ts"
 import * as memory from "../support/memory.ts"
 import * as Composed from "../../src/providers/Composed.ts"
+import * as Fake from "../../src/providers/Fake.ts"
+import type { Vendor } from "../../src/providers/Vendor.ts"
 import * as Sandbox from "../../src/providers/vendors/Sandbox.ts"
 import { StoreFailure } from "../../src/database/StoreFailure.ts"
+import * as FakeDataForSeo from "../support/FakeDataForSeo.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { batch, start } from "../support/TestServer.ts"
 
 const ready = { path: "/health/ready" }
 
-const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
-  Composed.decorated(moz.layer, {
+const bought = ({ layer }: { readonly layer: Layer.Layer<Vendor> }) =>
+  Composed.decorated(layer, {
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },
@@ -40,23 +47,18 @@ describe("/health/ready", () => {
     Effect.gen(function* () {
       const { send } = yield* start()
       const { status, text } = yield* send(ready)
-      assert.deepStrictEqual(
-        [status, JSON.parse(text)],
-        [
-          200,
-          {
-            success: true,
-            status: "ready",
-            parts: {
-              server: "listening",
-              database: `SQLite, schema ${Migrations.newest}`,
-              writes: "working",
-              migrations: "done",
-              circuits: {},
-            },
-          },
-        ],
-      )
+      assert.strictEqual(status, 200)
+      assert.deepStrictEqual(JSON.parse(text), {
+        success: true,
+        status: "ready",
+        parts: {
+          server: "listening",
+          database: `SQLite, schema ${Migrations.newest}`,
+          writes: "working",
+          migrations: "done",
+          circuits: {},
+        },
+      })
     }),
   )
 
@@ -144,3 +146,80 @@ describe("/health/ready", () => {
     }),
   )
 })
+
+describe("a chain of two vendors", () => {
+  it.scopedLive("an exhausted vendor fails no URL, and is asked again when its period ends", () =>
+    Effect.gen(function* () {
+      const [seo, moz] = [yield* FakeDataForSeo.make, yield* FakeMoz.make]
+      const provider = Composed.chain([bought(seo), bought(moz)])
+      const { check, log, send } = yield* start({ provider })
+      const circuits = Effect.map(send(ready), ({ status, text }) => {
+        assert.strictEqual(status, 200)
+        return JSON.parse(text).parts.circuits
+      })
+      const gauge = Effect.map(
+        send({ path: "/metrics" }),
+        ({ text }) => /authority_provider_exhausted\{provider="dataforseo"\} (\d)/.exec(text)?.[1],
+      )
+      let names = 0
+      const checkMany = Effect.forEach(
+        Arr.range(1, 10),
+        () =>
+          Effect.map(check([`${names++}.example.com`, `${names++}.example.org/a`]), ({ text }) =>
+            assert.lengthOf(JSON.parse(text).data.successUrls, 2, text),
+          ),
+        { concurrency: "unbounded" },
+      )
+      yield* checkMany
+      assert.strictEqual(moz.rows(), 0)
+
+      seo.always(FakeVendor.answer(402, `{"status_code":40210}`, { "retry-after": "4" }))
+      yield* checkMany
+      const asked = seo.calls.length
+      for (let i = 0; i < 2; i++) yield* checkMany
+      assert.strictEqual(seo.calls.length, asked)
+      assert.strictEqual(moz.rows(), 60)
+      assert.deepStrictEqual(yield* circuits, {
+        dataforseo: "exhausted: its quota is used up",
+        moz: "closed",
+      })
+      assert.strictEqual(yield* gauge, "1")
+
+      yield* Effect.sleep("4 seconds")
+      yield* checkMany
+      assert.isAbove(seo.calls.length, asked)
+      seo.always(undefined)
+      yield* Effect.sleep("4 seconds")
+      yield* checkMany
+      const rows = moz.rows()
+      yield* checkMany
+      assert.strictEqual(moz.rows(), rows)
+      assert.deepStrictEqual(yield* circuits, { dataforseo: "closed", moz: "closed" })
+      assert.strictEqual(yield* gauge, "0")
+      assert.lengthOf(
+        log.filter((line) => line.includes("A provider is exhausted")),
+        1,
+      )
+      assert.isEmpty(log.filter((line) => line.includes("A call to the provider failed")))
+    }),
+  )
+})
+
+it.scoped("the sums of /metrics are read once in ten seconds", () =>
+  Effect.gen(function* () {
+    let reads = 0
+    const ledger = Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({
+        ...ledger,
+        totals: () => Effect.sync(() => ({ held: creditsOf(++reads), accountsBelow: [] })),
+      })),
+    ).pipe(Layer.provide(memory.creditLedger({ lease: "1 minute" })))
+    const scrape = yield* Prometheus.make.pipe(Effect.provide([ledger, Fake.make().layer]))
+    assert.include(yield* scrape, "authority_credits_held 1\n")
+    yield* TestClock.adjust("9 seconds")
+    assert.include(yield* scrape, "authority_credits_held 1\n")
+    yield* TestClock.adjust("1 seconds")
+    assert.include(yield* scrape, "authority_credits_held 2\n")
+  }),
+)

@@ -8,7 +8,7 @@ describe("run", () => {
     const program = `
       import * as Data from "effect/Data"
       import * as Layer from "effect/Layer"
-      import { run } from "./src/server/run.ts"
+      import { run } from "./src/server/Service.ts"
       run(Layer.fail(${failure}))
     `
     const args = ["--input-type=module-typescript", "--eval", program]

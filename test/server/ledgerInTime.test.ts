@@ -5,7 +5,7 @@ import { AccountId } from "../../src/accounts/Account.ts"
 import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
 import { within } from "../../src/check/Deadline.ts"
 import * as memory from "../support/memory.ts"
-import { ledgerInTime } from "../../src/server/ledgerInTime.ts"
+import { ledgerInTime } from "../../src/server/Service.ts"
 import { credits, newHold } from "../../scripts/support/ledger.ts"
 
 it.effect("each method that a request waits for ends 1.5 s after the deadline", () =>

@@ -315,22 +315,11 @@ const handled = (ask: Ask, requestId: RequestId) =>
     within(timeoutMs),
   )
 
-const statuses = {
-  Unauthorized: 401,
-  PaymentRequired: 402,
-  Conflict: 409,
-  UnprocessableContent: 422,
-  InternalServerError: 500,
-  ServiceUnavailable: 503,
-} as const
-
-interface Refusal {
-  readonly _tag: keyof typeof statuses
-  readonly message: string
-}
-
-const answerOf = ({ _tag, message }: Refusal): Answer => ({
-  status: statuses[_tag],
+const answerOf = ({
+  message,
+  status,
+}: Pick<Answer, "status"> & { readonly message: string }): Answer => ({
+  status,
   body: JSON.stringify(errorBody(message)),
   isReplay: false,
 })

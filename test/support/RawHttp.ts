@@ -68,6 +68,21 @@ const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) 
   else outgoing.write(piece, () => setImmediate(sendPieces, outgoing, rest))
 }
 
+/** Returns the text of a request as it is sent. */
+export const wire = (line: string, headers: Readonly<Record<string, string>>, body = "") =>
+  [
+    `${line} HTTP/1.1`,
+    ...Object.entries({ host: "localhost", ...headers }).map(
+      ([name, value]) => `${name}: ${value}`,
+    ),
+    "",
+    body,
+  ].join("\r\n")
+
+/** The statuses in what a connection received. */
+export const statusesIn = (received: string) =>
+  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+
 /** A connection for raw bytes. Closing the scope closes it. */
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void

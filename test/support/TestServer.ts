@@ -169,6 +169,12 @@ export const start = (options: Options = {}) =>
       /** Sends any body to the batch path. */
       post: (body: string | Uint8Array, headers: Record<string, string> = {}) =>
         RawHttp.request(url, batch(key, body, headers)),
+      /** Sends a GET with the account's key. */
+      get: (path: string) =>
+        Effect.map(
+          RawHttp.request(url, { path, headers: { "x-api-key": key } }),
+          ({ status, text }) => ({ status, body: JSON.parse(text) }),
+        ),
       credits: RawHttp.request(url, { path: creditsPath, headers: { "x-api-key": key } }),
     }
   })

@@ -1,7 +1,7 @@
 import * as Schema from "effect/Schema"
 import { AccountName } from "../../accounts/Account.ts"
 import * as AccountActs from "../../accounts/AccountActs.ts"
-import { StoredText } from "../../contract/ShortText.ts"
+import { StoredText } from "../../contract/fields.ts"
 import { counted } from "../../contract/counted.ts"
 import * as Database from "../Database.ts"
 import { table } from "../Output.ts"

@@ -1,6 +1,6 @@
 /** Lists the audit log. */
 import * as Schema from "effect/Schema"
-import type { Detail } from "../../accounts/AuditLine.ts"
+import type { Detail } from "../../accounts/AuditLog.ts"
 import * as AuditLog from "../../accounts/AuditLog.ts"
 import { table } from "../Output.ts"
 import * as Verb from "../Verb.ts"

@@ -1,13 +1,20 @@
-/** The handlers of the administration's endpoints. */
+/**
+ * The handlers of the administration's endpoints. Each answers an act with an envelope around the
+ * act's document, or with the contract's error for the act's.
+ */
+import { createHash } from "node:crypto"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApp from "@effect/platform/HttpApp"
+import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as AccountActs from "../../accounts/AccountActs.ts"
 import * as AuditLog from "../../accounts/AuditLog.ts"
 import { AdminApi } from "../../contract/AdminApi.ts"
-import { answerHistory } from "../handlers.ts"
-import * as OneByOne from "./OneByOne.ts"
+import * as Envelope from "../../contract/Envelope.ts"
+import { answerHistory, makeOneByOne } from "../handlers.ts"
 import * as KeyActs from "../../accounts/KeyActs.ts"
 import { FigureHistory } from "../../providers/figures/FigureHistory.ts"
 import {
@@ -19,8 +26,81 @@ import {
   statusInTime,
 } from "../../providers/MetricsProvider.ts"
 import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
-import { isoTime } from "../../accounts/isoTime.ts"
-import { answer, answerJson, answerOnce, envelope } from "./acts.ts"
+import { isoTime } from "../../accounts/TimeSpan.ts"
+import { refuse, unavailable } from "../errorAnswer.ts"
+
+interface Messaged {
+  readonly message: string
+}
+const notFound = ({ message }: Messaged) => new Envelope.NotFound({ message })
+const contradiction = ({ message }: Messaged) => new Envelope.Contradiction({ message })
+
+const errors = {
+  AccountNotFound: notFound,
+  ApiKeyNotFound: notFound,
+  AccountExists: contradiction,
+  GrantTooLarge: contradiction,
+  CorrectionTooLarge: contradiction,
+  ActKeyReused: ({ message }: Messaged) => new Envelope.UnprocessableContent({ message }),
+  StoreTimeout: unavailable,
+}
+
+type Answers = { readonly [Tag in keyof typeof errors]: ReturnType<(typeof errors)[Tag]> }
+
+const answers: { readonly [Tag in keyof Answers]: (error: Messaged) => Answers[Tag] } = errors
+
+interface Tagged<Tag> extends Messaged {
+  readonly _tag: Tag
+}
+
+const envelope = <A>(data: A) => ({ success: true as const, data })
+
+/** Answers with the act's document. */
+export const answer = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
+  act.pipe(
+    Effect.map(envelope),
+    Effect.catchAll((error) => refuse<Answers[Tag]>(answers[error._tag](error))),
+  )
+
+/** Like `answer`, for long lists, which the schema's encoder would take long for. */
+const answerJson = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
+  Effect.map(answer(act), (body) => HttpServerResponse.unsafeJson(body))
+
+/** What a handler knows of its request. */
+interface Asked {
+  readonly request: HttpServerRequest
+  readonly headers: { readonly "idempotency-key"?: string }
+}
+
+/** Like `answer`, for an act that is done at most once under an idempotency key. */
+const answerOnce = <A, Tag extends keyof Answers, R>(
+  { headers: { "idempotency-key": key }, request }: Asked,
+  act: Effect.Effect<A, Tagged<Tag>, R>,
+) =>
+  key === undefined
+    ? answer(act)
+    : Effect.flatMap(Effect.orDie(request.json), (body) =>
+        Effect.provideService(answer(act), AuditLog.CurrentAct, {
+          key,
+          fingerprint: fingerprintOf(request, body),
+          onRepeat,
+        }),
+      )
+
+const onRepeat = HttpApp.appendPreResponseHandler((_, response) =>
+  Effect.succeed(
+    HttpServerResponse.setHeader(
+      HttpServerResponse.setStatus(response, 200),
+      "idempotent-replayed",
+      "true",
+    ),
+  ),
+)
+
+const fingerprintOf = ({ method, url }: HttpServerRequest, body: unknown) =>
+  createHash("sha256")
+    .update(JSON.stringify([method, url, body]))
+    .digest("hex")
 
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   handlers
@@ -61,7 +141,7 @@ const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
 )
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
-  Effect.zipWith(FigureHistory, OneByOne.make, (history, oneByOne) =>
+  Effect.zipWith(FigureHistory, makeOneByOne, (history, oneByOne) =>
     handlers.handleRaw("adminHistory", answerHistory(history, "operator", oneByOne)),
   ),
 )

@@ -14,8 +14,7 @@ import * as Usage from "../../ledger/usage/Usage.ts"
 import { MetricsProvider } from "../../providers/MetricsProvider.ts"
 import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
 import { letOthersRun } from "../../ledger/letOthersRun.ts"
-import { answer } from "./acts.ts"
-import { circuitOf, errorsOf } from "./handlers.ts"
+import { answer, circuitOf, errorsOf } from "./handlers.ts"
 
 export interface Options {
   readonly currency: string

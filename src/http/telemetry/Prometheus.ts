@@ -13,12 +13,25 @@ import { MetricsProvider } from "../../providers/MetricsProvider.ts"
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>): string => {
+/** Starts to sample the event loop delay. Returns an effect that renders the text of one scrape. */
+export const make = Effect.gen(function* () {
+  const delay = yield* Effect.acquireRelease(
+    Effect.sync(() => monitorEventLoopDelay({ resolution: resolutionMs })),
+    (delay) => Effect.sync(() => delay.disable()),
+  )
+  delay.enable()
+  const others = Effect.all([yield* circuitGauges, yield* ledgerGauges])
+  return Effect.map(others, (texts) => metrics() + texts.join("") + processGauges(delay))
+})
+
+const resolutionMs = 20
+
+const processGauges = (delay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
   // Node.js measures the delay with a timer. Each measured value contains the interval of this
   // timer, so subtract the interval.
-  const lag = Math.max(0, eventLoopDelay.mean / 1e9 - resolutionMs / 1000)
-  eventLoopDelay.reset()
+  const lag = Math.max(0, delay.mean / 1e9 - resolutionMs / 1000)
+  delay.reset()
   return [
     gauge("process_resident_memory_bytes", "resident memory", [[{}, rss]]),
     gauge("nodejs_heap_size_used_bytes", "used JavaScript heap memory", [[{}, heapUsed]]),
@@ -40,15 +53,14 @@ const ledgerGauges = Effect.flatMap(CreditLedger, ({ totals }) =>
     // End the scrape at the timeout, even if the database call cannot be interrupted.
     Effect.disconnect,
     Effect.timeout("2 seconds"),
-    Effect.map(({ accountsBelow, held }) =>
-      [
-        gauge("authority_credits_held", "credits held by requests in progress", [[{}, held]]),
+    Effect.map(
+      ({ accountsBelow, held }) =>
+        gauge("authority_credits_held", "credits held by requests in progress", [[{}, held]]) +
         gauge(
           "authority_accounts_below",
           "accounts with fewer available credits than the label says",
           lowAmounts.map((credits, i) => [{ credits: String(credits) }, accountsBelow[i] ?? 0]),
         ),
-      ].join(""),
     ),
     Effect.catchAllCause(() => Effect.succeed("")),
     // Anybody may ask for the metrics, and the sums read every balance.
@@ -57,37 +69,39 @@ const ledgerGauges = Effect.flatMap(CreditLedger, ({ totals }) =>
 )
 
 const circuitGauges = Effect.map(MetricsProvider, ({ circuits }) =>
-  Effect.map(circuits, (all) =>
-    all.length === 0
-      ? ""
-      : gauge(
-          "authority_provider_circuit_open",
-          "1 while the provider is not asked because its calls failed, else 0",
-          all.map(({ isExhausted, openReason, provider }) => [
-            { provider },
-            openReason === undefined || isExhausted ? 0 : 1,
-          ]),
-        ) +
-        gauge(
-          "authority_provider_exhausted",
-          "1 while the provider is not asked because its quota or ceiling is used up, else 0",
-          all.map(({ isExhausted, provider }) => [{ provider }, isExhausted ? 1 : 0]),
-        ),
+  Effect.map(
+    circuits,
+    (all) =>
+      gauge(
+        "authority_provider_circuit_open",
+        "1 while the provider is not asked because its calls failed, else 0",
+        all.map(({ isExhausted, openReason, provider }) => [
+          { provider },
+          openReason === undefined || isExhausted ? 0 : 1,
+        ]),
+      ) +
+      gauge(
+        "authority_provider_exhausted",
+        "1 while the provider is not asked because its quota or ceiling is used up, else 0",
+        all.map(({ isExhausted, provider }) => [{ provider }, isExhausted ? 1 : 0]),
+      ),
   ),
 )
 
 type Sample = readonly [labels: Readonly<Record<string, string>>, value: number, suffix?: string]
 
 const family = (type: string, name: string, help: string, samples: ReadonlyArray<Sample>) =>
-  [
-    `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
-    `# TYPE ${name} ${type}`,
-    ...samples.map(([labels, value, suffix = ""]) => {
-      const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
-      return `${name}${suffix}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`
-    }),
-    "",
-  ].join("\n")
+  samples.length === 0
+    ? ""
+    : [
+        `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
+        `# TYPE ${name} ${type}`,
+        ...samples.map(([labels, value, suffix = ""]) => {
+          const pairs = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`)
+          return `${name}${suffix}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}`
+        }),
+        "",
+      ].join("\n")
 
 const gauge = (name: string, help: string, samples: ReadonlyArray<Sample>) =>
   family("gauge", name, help, samples)
@@ -95,50 +109,27 @@ const gauge = (name: string, help: string, samples: ReadonlyArray<Sample>) =>
 const escaped = (value: string) =>
   value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n")
 
-const resolutionMs = 20
-
-/** Starts to sample the event loop delay. Returns an effect that renders the text of one scrape. */
-export const make = Effect.gen(function* () {
-  const eventLoopDelay = yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const eventLoopDelay = monitorEventLoopDelay({ resolution: resolutionMs })
-      eventLoopDelay.enable()
-      return eventLoopDelay
-    }),
-    (eventLoopDelay) => Effect.sync(() => eventLoopDelay.disable()),
-  )
-  const others = Effect.all([yield* circuitGauges, yield* ledgerGauges])
-  return Effect.map(others, (texts) => metrics() + texts.join("") + processGauges(eventLoopDelay))
-})
-
 const metrics = (): string => {
   const families = Arr.groupBy(Metric.unsafeSnapshot(), ({ metricKey }) => metricKey.name)
   return Object.entries(families)
-    .map(([name, pairs]) => familyText(name, pairs))
+    .map(([metric, pairs]) => {
+      const { description, keyType } = pairs[0].metricKey
+      // By convention, the name of a counter in Prometheus ends in `_total`. A counter of Effect that
+      // may decrease is a gauge in Prometheus.
+      const isCounter = MetricKeyType.isCounterKey(keyType) && keyType.incremental
+      const type = MetricKeyType.isHistogramKey(keyType)
+        ? "histogram"
+        : isCounter
+          ? "counter"
+          : "gauge"
+      const name = isCounter ? `${metric}_total` : metric
+      const help = Option.getOrElse(description, () => name)
+      return family(type, name, help, pairs.flatMap(samplesOf))
+    })
     .join("")
 }
 
-const familyText = (
-  metric: string,
-  pairs: Arr.NonEmptyReadonlyArray<MetricPair.MetricPair.Untyped>,
-): string => {
-  const [first] = pairs
-  const kind = kindOf(first)
-  if (kind === undefined) return ""
-  // By convention, the name of a counter in Prometheus ends in `_total`.
-  const name = kind === "counter" ? `${metric}_total` : metric
-  const help = Option.getOrElse(first.metricKey.description, () => name)
-  return family(kind, name, help, pairs.flatMap(samplesOf))
-}
-
-const kindOf = ({ metricKey: { keyType }, metricState }: MetricPair.MetricPair.Untyped) => {
-  if (MetricState.isHistogramState(metricState)) return "histogram"
-  if (MetricState.isGaugeState(metricState)) return "gauge"
-  if (!MetricState.isCounterState(metricState)) return undefined
-  // A counter of Effect that may decrease is a gauge in Prometheus.
-  return MetricKeyType.isCounterKey(keyType) && keyType.incremental ? "counter" : "gauge"
-}
-
+/** No samples of a frequency or a summary, which Prometheus has in another form. */
 const samplesOf = ({
   metricKey,
   metricState,

@@ -1,8 +1,6 @@
-/**
- * Measures HTTP requests by method, route and status. The metrics are `authority_http_requests` and
- * `authority_http_request_seconds`.
- */
+/** The metrics of answers: requests by method, route and status, and checked URLs by outcome. */
 import { isHttpMethod } from "@effect/platform/HttpMethod"
+import type { Report } from "../../check/Report.ts"
 import * as Meter from "../../providers/Meter.ts"
 
 const labels = ["method", "route", "status"]
@@ -27,4 +25,17 @@ export const answered = (method: string, route: string, status: number, seconds:
   const values = [isHttpMethod(method) ? method : "other", route, String(status)]
   requests(1, ...values)
   times(seconds, ...values)
+}
+
+const checks = Meter.labelled(
+  Meter.counter("authority_checks", "answered URLs by outcome, without replays"),
+  "outcome",
+)
+
+/** Counts the outcomes of a report. A replay is not counted again. */
+export const checked = ({ isReplay, outcomes }: Report): void => {
+  if (isReplay) return
+  for (const outcome of outcomes) {
+    checks(1, outcome._tag === "Checked" ? "checked" : outcome.reason)
+  }
 }
