@@ -11,12 +11,10 @@ import * as Stream from "effect/Stream"
 import { v4 as uuid } from "uuid"
 import * as ClientError from "./ClientError.ts"
 import type * as Outcomes from "./Outcomes.ts"
-import type { Preview } from "./Preview.ts"
 import * as PromiseClient from "./PromiseClient.ts"
 
 export * from "./ClientError.ts"
-export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
-export type { Preview, PreviewEntry } from "./Preview.ts"
+export type { CheckResult, Failure, Outcome, Preview, PreviewEntry, Success } from "./Outcomes.ts"
 export { memoryAnswers } from "../lists/memoryAnswers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { History, Key, Statement, Usage } from "./PromiseClient.ts"
@@ -61,7 +59,7 @@ export interface Client {
   readonly preview: (
     urls: ReadonlyArray<string>,
     options?: Omit<PromiseClient.PreviewOptions, "signal">,
-  ) => Effect.Effect<Preview, ClientError.AnyClientError>
+  ) => Effect.Effect<Outcomes.Preview, ClientError.AnyClientError>
   /** The figures of a URL over time, free of charge. `limit` is 1 to 1000, by default 100. */
   readonly history: (
     url: string,
