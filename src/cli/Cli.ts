@@ -15,7 +15,7 @@ const verbs: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
   migrate: [
     "Update the schema of the database for this version of the program",
-    () => import("./commands/migrate.ts"),
+    async () => ({ verb: (await import("./commands/database.ts")).migrate }),
   ],
   account: ["Create, list, suspend and resume accounts", () => import("./commands/account.ts")],
   key: ["Create, list, update, rotate and revoke API keys", () => import("./commands/key.ts")],
@@ -41,11 +41,11 @@ const verbs: Readonly<Record<string, Entry>> = {
   ],
   backup: [
     "Copy a SQLite database, even while the service uses it, and verify the copy",
-    async () => ({ verb: (await import("./commands/backup.ts")).backup }),
+    async () => ({ verb: (await import("./commands/database.ts")).backup }),
   ],
   restore: [
     "Replace the SQLite database with a backup, and keep the replaced database",
-    async () => ({ verb: (await import("./commands/backup.ts")).restore }),
+    async () => ({ verb: (await import("./commands/database.ts")).restore }),
   ],
   openapi: ["Print the OpenAPI document of the HTTP API", () => import("./commands/openapi.ts")],
 }

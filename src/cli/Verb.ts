@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Parameter from "../contract/Parameter.ts"
 import { Credits } from "../ledger/Credits.ts"
 import * as Database from "./Database.ts"
 import { print } from "./Output.ts"
@@ -46,8 +47,6 @@ interface Act<A, I, Document, R> extends Omit<Declaration<A, I>, "run"> {
   readonly act: (options: A) => Effect.Effect<Document, Error, R>
   /** The document as text. */
   readonly text: (document: Document, options: A) => string
-  /** Fields that only the command prints in its JSON. */
-  readonly more?: (document: Document) => object
   /** What an error adds when the act was done, but its document could not be printed. */
   readonly ifLost?: (document: Document) => string
   /** Fails after the document is printed. */
@@ -59,7 +58,6 @@ export const act = <A, I, Document extends object>({
   act,
   failure = () => undefined,
   ifLost = () => "",
-  more = () => ({}),
   text,
   ...declaration
 }: Act<A, I, Document, never>): Verb =>
@@ -68,8 +66,7 @@ export const act = <A, I, Document extends object>({
     run: (options, json) =>
       Effect.gen(function* () {
         const document = yield* act(options)
-        const printed = { ...document, ...more(document) }
-        yield* print(json, printed, text(document, options), ifLost(document))
+        yield* print(json, document, text(document, options), ifLost(document))
         const error = failure(document)
         if (error !== undefined) return yield* Effect.fail(error)
       }),
@@ -115,7 +112,13 @@ const messageOf = (command: Command, error: ParseResult.ParseError) => {
 
 export const account = ["--account <NAME>", "name or id of the account"] as const
 
-export const json = Schema.optionalWith(Schema.Boolean, { default: () => false })
+/** An option without a value. */
+export const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+export const period = {
+  since: Schema.optional(Parameter.Time),
+  until: Schema.optional(Parameter.Time),
+}
 
 export const format = Schema.Literal("table", "csv", "json")
 

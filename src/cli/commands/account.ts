@@ -1,3 +1,4 @@
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../../accounts/Account.ts"
 import * as AccountActs from "../../accounts/AccountActs.ts"
@@ -42,8 +43,8 @@ const suspension = (act: typeof AccountActs.suspend, example: string) =>
     examples: [example],
     declare: (command) => command.argument("<NAME>", "name or id of the account"),
     options: Schema.Struct({ name: StoredText }),
-    act: ({ name }) => act(name),
-    more: ({ account }) => ({ suspended: account.suspended }),
+    act: ({ name }) =>
+      Effect.map(act(name), ({ account }) => ({ account, suspended: account.suspended })),
     text: ({ account: { name, suspended } }) =>
       suspended
         ? `Suspended the account ${name}. Within 5 seconds its keys get the status 403.`

@@ -1,4 +1,4 @@
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as ApiKey from "../../accounts/ApiKey.ts"
 import * as KeyActs from "../../accounts/KeyActs.ts"
@@ -116,15 +116,12 @@ const update = Verb.onDatabase({
       { message: () => "nothing to change: add --label, --budget or --scopes" },
     ),
   ),
-  act: ({ id, ...change }) => KeyActs.update(id, change),
-  // The document of 1.1.0.
-  more: ({ key: { expiresAt, id, label, scopes, ...key } }) => ({
-    id,
-    label,
-    budget: key.budget && Budget.textOf(key.budget),
-    scopes,
-    expiresAt,
-  }),
+  act: ({ id, ...change }) =>
+    Effect.map(KeyActs.update(id, change), ({ key }) => {
+      const { budget, expiresAt, label, scopes } = key
+      // The fields beside `key` are those of 1.1.0.
+      return { key, id, label, budget: budget && Budget.textOf(budget), scopes, expiresAt }
+    }),
   text: ({ key: { budget, id, label, scopes, start } }) =>
     `Changed the key ${start}… (${id}): label ${printable(label ?? "none")}, budget ${budget === null ? "none" : Budget.textOf(budget)}, scopes ${Scope.textOf(scopes)}. A budget counts at once, and the service takes over the scopes within 5 seconds.`,
   ifLost: () => ", although the key is changed",

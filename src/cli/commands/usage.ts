@@ -4,7 +4,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AccountActs from "../../accounts/AccountActs.ts"
 import { maxRows } from "../../contract/Limits.ts"
-import * as Parameter from "../../contract/Parameter.ts"
 import { StoredText } from "../../contract/ShortText.ts"
 import * as UsageReport from "../../ledger/usage/UsageReport.ts"
 import { type Column, csv, table } from "../Output.ts"
@@ -29,8 +28,7 @@ export const verb = Verb.onDatabase({
       .addOption(Verb.formatOption()),
   options: Schema.Struct({
     account: Schema.optional(StoredText),
-    since: Schema.optional(Parameter.Time),
-    until: Schema.optional(Parameter.Time),
+    ...Verb.period,
     by: groups,
     format: Verb.format,
   }),

@@ -1,30 +1,41 @@
-/** Copies a SQLite database while it is in use, verifies the copy, and restores such copies. */
+/** Migrates the database. Copies a SQLite database in use, verifies the copy, and restores it. */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { AuditLog } from "../../accounts/AuditLog.ts"
-import { CreditLedger } from "../../ledger/CreditLedger.ts"
-import * as Heads from "../../ledger/verification/SqlVerification.ts"
-import * as Stores from "../../server/Stores.ts"
-import * as Settings from "../../Settings.ts"
+import { counted } from "../../contract/counted.ts"
+import { newest } from "../../database/migrations/Migrations.ts"
 import * as Presence from "../../database/Presence.ts"
 import * as Sqlite from "../../database/Sqlite.ts"
 import * as SqliteRestore from "../../database/SqliteRestore.ts"
 import { failWithStoreFailure } from "../../database/StoreFailure.ts"
-import { counted } from "../../contract/counted.ts"
-import * as Logging from "../Logging.ts"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import * as Heads from "../../ledger/verification/SqlVerification.ts"
+import * as Stores from "../../server/Stores.ts"
+import * as Settings from "../../Settings.ts"
+import * as Database from "../Database.ts"
 import * as Verb from "../Verb.ts"
 
-class CannotCopy extends Data.TaggedError("CannotCopy")<{ readonly message: string }> {}
+export const migrate = Verb.act({
+  examples: ["authority migrate"],
+  options: Schema.Struct({}),
+  act: () =>
+    Stores.migrate.pipe(
+      Effect.map((from) => ({ from, to: newest })),
+      Effect.provide(Database.settings),
+    ),
+  text: ({ from }) =>
+    from === newest
+      ? `The database already has schema ${newest}.`
+      : `Migrated the database from schema ${from} to schema ${newest}.`,
+  ifLost: () => ", although the database is migrated",
+})
 
-const withSettings = Effect.provide(
-  Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer),
-)
+class CannotCopy extends Data.TaggedError("CannotCopy")<{ readonly message: string }> {}
 
 /** The file of the settings' database. Fails when that is PostgreSQL. */
 const sqliteFile = (instead: string) =>
@@ -56,7 +67,7 @@ export const backup = Verb.act({
         ),
       )
       return { file, ...books }
-    }).pipe(withSettings),
+    }).pipe(Effect.provide(Database.settings)),
   text: ({ file, ...books }) => `Copied the database to ${file}; ${textOf(books)}`,
   ifLost: () => ", although the copy is made",
 })
@@ -106,7 +117,7 @@ export const restore = Verb.act({
         ),
       )
       return { file: source, database, former: former ?? null, ...verified }
-    }).pipe(withSettings),
+    }).pipe(Effect.provide(Database.settings)),
   text: ({ database, file, former, ...books }) =>
     `Restored ${database} from ${file}; ${textOf(books)}` +
     (former === null ? "" : `\nThe old database is kept as ${former}.`),
