@@ -426,7 +426,7 @@ export const unknownNames = (
   const known = Object.values(all).map(({ about }) => about.name)
   const shortened = new Map(known.map((name) => [name.replace(prefix, ""), name]))
   return Object.keys(environment)
-    .filter((name) => name.startsWith(prefix) && !known.includes(name) && !ofVerbs.has(name))
+    .filter((name) => name.startsWith(prefix) && !known.includes(name) && !ofClients.has(name))
     .map((name) => {
       const nearest = nearestName(name.replace(prefix, ""), shortened.keys())
       return { name, nearest: nearest === undefined ? undefined : shortened.get(nearest) }
@@ -435,7 +435,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-const ofVerbs = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
+const ofClients = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 

@@ -1,4 +1,4 @@
-/** Prints the results of verbs: text for people, or one JSON document for programs. */
+/** Prints the results of commands: text for people, or one JSON document for programs. */
 import { fstatSync, writeFileSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../lists/OutcomeFile.ts"

@@ -34,7 +34,7 @@ import { counted } from "../contract/counted.ts"
 import { printable } from "../check/printable.ts"
 import { isoTime } from "../accounts/isoTime.ts"
 import { TimeSpan } from "../accounts/TimeSpan.ts"
-import * as Verb from "./Verb.ts"
+import * as Command from "./Command.ts"
 
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
@@ -64,15 +64,15 @@ const Options = Schema.Struct({
   columns: Schema.Literal("all", "url"),
   delimiter: Schema.optional(Delimiter),
   patience: TimeSpan,
-  again: Verb.flag,
+  again: Command.flag,
   answers: Schema.optional(
     Schema.NonEmptyString.annotations({ message: () => "expected a file name, or none" }),
   ),
-  yes: Verb.flag,
-  preview: Verb.flag,
-  maxCredits: Schema.optional(Verb.wholeNumber(0, " of credits")),
+  yes: Command.flag,
+  preview: Command.flag,
+  maxCredits: Schema.optional(Command.wholeNumber(0, " of credits")),
   maxAge: Schema.optional(TimeSpan),
-  json: Verb.flag,
+  json: Command.flag,
 })
 type Options = typeof Options.Type
 
@@ -152,7 +152,7 @@ const check = (given: Options) =>
     }
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
 
-export const verb = Verb.make({
+export const command = Command.make({
   examples: [
     "authority check urls.txt --output figures.csv",
     "authority check export.csv --column Address --url https://service.example.com",

@@ -18,18 +18,18 @@ import * as Heads from "../../ledger/verification/SqlVerification.ts"
 import { OutputFailed } from "../../lists/OutcomeFile.ts"
 import * as Database from "../Database.ts"
 import { type Column, csv, line, row, table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-const grant = Verb.onDatabase({
+const grant = Command.onDatabase({
   examples: ['authority credits grant --account acme --amount 500 --note "invoice 17"'],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .requiredOption("--amount <N>", "whole credits to add, at least 1")
       .option("--note <TEXT>", "reason, shown in the account's statement (default: none)"),
   options: Schema.Struct({
     account: StoredText,
-    amount: Verb.wholeNumber(1, " of credits"),
+    amount: Command.wholeNumber(1, " of credits"),
     note: Schema.optional(ShortTextOrNull),
   }),
   act: AccountActs.grant,
@@ -38,16 +38,16 @@ const grant = Verb.onDatabase({
   ifLost: () => ", although the credits are granted",
 })
 
-const correct = Verb.onDatabase({
+const correct = Command.onDatabase({
   examples: ['authority credits correct --account acme --amount 9000 --note "typed 10,000"'],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .requiredOption("--amount <N>", "whole credits to take away, at least 1")
       .requiredOption("--note <TEXT>", "reason, shown in the account's statement"),
   options: Schema.Struct({
     account: StoredText,
-    amount: Verb.wholeNumber(1, " of credits"),
+    amount: Command.wholeNumber(1, " of credits"),
     note: ShortText.pipe(
       Schema.filter((note) => note.trim() !== "", {
         message: () => "expected the reason of the correction",
@@ -60,9 +60,9 @@ const correct = Verb.onDatabase({
   ifLost: () => ", although the credits are taken away",
 })
 
-const balance = Verb.onDatabase({
+const balance = Command.onDatabase({
   examples: ["authority credits balance --account acme"],
-  declare: (command) => command.requiredOption(...Verb.account),
+  declare: (command) => command.requiredOption(...Command.account),
   options: Schema.Struct({ account: StoredText }),
   act: ({ account }) => AccountActs.balance(account),
   text: (document) =>
@@ -77,18 +77,18 @@ const balance = Verb.onDatabase({
     ),
 })
 
-const statement = Verb.make({
+const statement = Command.make({
   examples: ["authority credits statement --account acme --since 2026-11-01 --format csv"],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .option("--since <TIME>", "first time to include (default: the first entry)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
-      .addOption(Verb.formatOption()),
+      .addOption(Command.formatOption()),
   options: Schema.Struct({
     account: StoredText,
-    ...Verb.period,
-    format: Verb.format,
+    ...Command.period,
+    format: Command.format,
   }),
   run: ({ account, format, since, until }, json) =>
     Effect.gen(function* () {
@@ -158,7 +158,7 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: n
   }
 }
 
-const verify = Verb.onDatabase({
+const verify = Command.onDatabase({
   examples: [
     "authority credits verify",
     "authority credits verify --against heads-monday --heads heads-tuesday",
@@ -253,7 +253,7 @@ const compareHeads = (file: string) =>
     Effect.map(Chunk.toReadonlyArray),
   )
 
-export const verb = Verb.group({
+export const command = Command.group({
   grant: ["Add credits to an account", grant],
   correct: ["Take away credits that were granted by mistake", correct],
   balance: ["Show the credits of an account", balance],

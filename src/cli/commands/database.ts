@@ -18,9 +18,9 @@ import * as Heads from "../../ledger/verification/SqlVerification.ts"
 import * as Stores from "../../server/Stores.ts"
 import * as Settings from "../../Settings.ts"
 import * as Database from "../Database.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-export const migrate = Verb.act({
+export const migrate = Command.act({
   examples: ["authority migrate"],
   options: Schema.Struct({}),
   act: () =>
@@ -51,7 +51,7 @@ const sqliteFile = (instead: string) =>
 const textOf = ({ accounts, entries, heads }: Effect.Effect.Success<ReturnType<typeof booksOf>>) =>
   `${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`
 
-export const backup = Verb.act({
+export const backup = Command.act({
   examples: ["authority backup /var/backups/authority.db"],
   declare: (command) => command.argument("<FILE>", "path for the new copy of the database"),
   options: Schema.Struct({ file: Schema.String }),
@@ -73,7 +73,7 @@ export const backup = Verb.act({
 })
 
 /** Replaces the database with a verified copy of a backup, and keeps the replaced database. */
-export const restore = Verb.act({
+export const restore = Command.act({
   examples: ["authority restore /var/backups/authority.db"],
   declare: (command) =>
     command.argument("<FILE>", "a backup, or another SQLite database of this program"),

@@ -8,7 +8,7 @@ import { ShortTextOrNull, StoredText } from "../../contract/ShortText.ts"
 import { printable } from "../../check/printable.ts"
 import { Lifetime, TimeSpan } from "../../accounts/TimeSpan.ts"
 import { table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
 const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
 
@@ -44,14 +44,14 @@ const issued = {
     `; the key was not shown; revoke it with 'authority key revoke ${id}'`,
 }
 
-const create = Verb.onDatabase({
+const create = Command.onDatabase({
   examples: [
     'authority key create --account acme --label "rank tracker" --expires-in 90d',
     "authority key create --account acme --label interns --budget 500/day",
   ],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .option("--label <TEXT>", "purpose of the key (default: none)")
       .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)")
       .option(budgetOption, "most credits in a period, such as 500/day (default: unlimited)")
@@ -67,9 +67,9 @@ const create = Verb.onDatabase({
   ...issued,
 })
 
-const list = Verb.onDatabase({
+const list = Command.onDatabase({
   examples: ["authority key list --account acme"],
-  declare: (command) => command.requiredOption(...Verb.account),
+  declare: (command) => command.requiredOption(...Command.account),
   options: Schema.Struct({ account: StoredText }),
   act: ({ account }) => KeyActs.list(account),
   text: ({ keys }) =>
@@ -93,7 +93,7 @@ const list = Verb.onDatabase({
     ),
 })
 
-const update = Verb.onDatabase({
+const update = Command.onDatabase({
   examples: [
     "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read",
     "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --budget 2000/month",
@@ -127,7 +127,7 @@ const update = Verb.onDatabase({
   ifLost: () => ", although the key is changed",
 })
 
-const rotate = Verb.onDatabase({
+const rotate = Command.onDatabase({
   examples: ["authority key rotate 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --grace 24h"],
   declare: (command) =>
     command
@@ -138,7 +138,7 @@ const rotate = Verb.onDatabase({
   ...issued,
 })
 
-const revoke = Verb.onDatabase({
+const revoke = Command.onDatabase({
   examples: ["authority key revoke 018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
   declare: (command) => command.argument(...idArgument),
   options: Schema.Struct({ id: ApiKey.ApiKeyId }),
@@ -146,7 +146,7 @@ const revoke = Verb.onDatabase({
   text: ({ id }) => `Revoked the key ${id}.`,
 })
 
-export const verb = Verb.group({
+export const command = Command.group({
   create: ["Create a key for an account, and show its secret once", create],
   list: ["List the keys of an account, without their secrets", list],
   update: ["Change the label, the budget or the scopes of a key", update],

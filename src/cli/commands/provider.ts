@@ -9,13 +9,13 @@ import * as ProviderStatus from "../../server/ProviderStatus.ts"
 import * as Settings from "../../Settings.ts"
 import * as Database from "../Database.ts"
 import { type Column, csv, table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-const status = Verb.act({
+const status = Command.act({
   examples: ["authority provider status", "authority provider status --live --json"],
   declare: (command) => command.option("--live", "also buy one figure of each vendor (costs rows)"),
   options: Schema.Struct({
-    live: Verb.flag,
+    live: Command.flag,
   }),
   act: ({ live }) =>
     ProviderStatus.examineAll({ isLive: live }).pipe(
@@ -40,7 +40,7 @@ class CannotServe extends Data.TaggedError("CannotServe")<{
   }
 }
 
-const report = Verb.onDatabase({
+const report = Command.onDatabase({
   examples: [
     "authority provider report --since 2026-11-01",
     "authority provider report --reconcile --json",
@@ -50,11 +50,11 @@ const report = Verb.onDatabase({
       .option("--since <TIME>", "first UTC day to include (default: the first day)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .option("--reconcile", "also ask the vendors what they count, and show our month beside it")
-      .addOption(Verb.formatOption()),
+      .addOption(Command.formatOption()),
   options: Schema.Struct({
-    ...Verb.period,
-    reconcile: Verb.flag,
-    format: Verb.format,
+    ...Command.period,
+    reconcile: Command.flag,
+    format: Command.format,
   }),
   act: ({ reconcile, since, until }) =>
     Effect.gen(function* () {
@@ -121,7 +121,7 @@ const textOf = ({ error, month, provider, quota }: ProviderReport.Count) =>
 const used = ({ allotted, left }: { readonly allotted: number; readonly left: number }) =>
   Number((allotted - left).toFixed(6))
 
-export const verb = Verb.group({
+export const command = Command.group({
   status: ["Ask each provider of the settings; exit with 1 when one cannot serve", status],
   report: ["Show what was bought of each vendor by UTC day, and what was sold", report],
 })
