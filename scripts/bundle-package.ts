@@ -43,7 +43,7 @@ const guide = (() => {
 const summary =
   "The typed client of the service authority-metrics. The entries `authority-metrics/server`, " +
   "`authority-metrics/provider` and `authority-metrics/testing` run the service itself in a " +
-  "program or a test of your own, on Node 22.18 or newer and Deno."
+  "program or a test of your own, on Node 22.14 or newer and Deno."
 
 /** The examples of the guide import the client's own package. */
 const readme = `# authority-metrics\n\n${summary}\n${guide.replaceAll('"authority-metrics-client', '"authority-metrics/client')}`

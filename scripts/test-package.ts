@@ -269,7 +269,7 @@ const refuseOldNode = async (folder: string) => {
     )
     assert.match(
       String(Object(refusal).stderr),
-      /^authority-metrics\/server needs Node 22\.18 or newer, but this is v2[01][^\n]*\n$/,
+      /^authority-metrics needs Node 22\.14 or newer, but this is v2[01][^\n]*\n$/,
     )
   }
   await promisify(execFile)("node", ["-e", 'import("authority-metrics/client")'], options)

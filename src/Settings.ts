@@ -6,7 +6,6 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import { nearestName } from "./nearestName.ts"
 import { TimeSpan } from "./accounts/TimeSpan.ts"
 
 /**
@@ -37,13 +36,8 @@ const setting = <A>(
   return Object.assign(schema.annotations({}), { about })
 }
 
-const optional = <A>(
-  name: string,
-  schema: Schema.Schema<A, string>,
-  description: string,
-  isSecret = false,
-) => {
-  const about: About = { name, default: undefined, description, isSecret }
+const optional = <A>(name: string, schema: Schema.Schema<A, string>, description: string) => {
+  const about: About = { name, default: undefined, description, isSecret: false }
   return Object.assign(Schema.optionalWith(schema, { exact: true }), { about })
 }
 
@@ -83,11 +77,15 @@ const whole = (min: number, max: number) =>
     Schema.NumberFromString.pipe(Schema.int(), Schema.between(min, max)),
   )
 
+const port = whole(0, 65_535)
+
 const timeSpan = (min: Duration.DurationInput, max: Duration.DurationInput) =>
   expecting(
     `a length of time such as 500ms, 10s, 5m or 24h, from ${Duration.format(min)} to ${Duration.format(max)}`,
     TimeSpan.pipe(Schema.filter(Duration.between({ minimum: min, maximum: max }))),
   )
+
+const lifetime = timeSpan("0 millis", "3650 days")
 
 const httpUrl = expecting(
   "an http or https address",
@@ -163,7 +161,16 @@ const price = (vendor: string, about: string) =>
     `the price of 1,000 rows ${about}, in the vendor's currency`,
   )
 
-const secret = Schema.Redacted(Schema.NonEmptyString)
+const secret = <A>(name: string, description: string, schema: Schema.Schema<A, string>) => {
+  const hidden = optional(name, schema, description)
+  return Object.assign(hidden, { about: { ...hidden.about, isSecret: true } })
+}
+
+const token = (name: string, description: string) =>
+  secret(name, description, Schema.Redacted(Schema.NonEmptyString))
+
+const address = (name: string, defaultValue: string, about: string) =>
+  setting(name, defaultValue, httpUrl, `the address of ${about}`)
 
 /** The token of the administration. Spaces and line ends around it do not count. */
 export const adminToken = expecting(
@@ -188,17 +195,11 @@ const databaseUrl = expecting(
 /** All settings, by their property names in `Settings`. */
 export const all = {
   host: setting("AUTHORITY_HOST", "127.0.0.1", Schema.NonEmptyString, "the address to listen on"),
-  port: setting(
-    "AUTHORITY_PORT",
-    "8080",
-    whole(0, 65_535),
-    "the port to listen on; 0 picks a free port",
-  ),
-  adminToken: optional(
+  port: setting("AUTHORITY_PORT", "8080", port, "the port to listen on; 0 picks a free port"),
+  adminToken: secret(
     "AUTHORITY_ADMIN_TOKEN",
-    adminToken,
     "the token of the HTTP administration, which is off without a token",
-    true,
+    adminToken,
   ),
   adminTokenFile: optional(
     "AUTHORITY_ADMIN_TOKEN_FILE",
@@ -213,7 +214,7 @@ export const all = {
   ),
   adminPort: optional(
     "AUTHORITY_ADMIN_PORT",
-    whole(0, 65_535),
+    port,
     "a port of its own for the HTTP administration (default: AUTHORITY_PORT); 0 picks a free port",
   ),
   databaseUrl: setting(
@@ -234,40 +235,26 @@ export const all = {
     providers,
     "the providers of figures, separated by commas; each provider is asked for the figures that the earlier providers do not have",
   ),
-  mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
-  mozUrl: setting(
-    "AUTHORITY_MOZ_URL",
-    "https://api.moz.com/jsonrpc",
-    httpUrl,
-    "the address of the Moz API",
-  ),
+  mozToken: token("AUTHORITY_MOZ_TOKEN", "the token of the Moz API"),
+  mozUrl: address("AUTHORITY_MOZ_URL", "https://api.moz.com/jsonrpc", "the Moz API"),
   mozPrice: price("MOZ", "of Moz"),
   mozCeiling: ceiling("MOZ", "of Moz"),
-  mozLinksV2Token: optional(
+  mozLinksV2Token: token(
     "AUTHORITY_MOZ_LINKS_V2_TOKEN",
-    secret,
     "the token of the Moz Links API, or its ID:SECRET",
-    true,
   ),
-  mozLinksV2Url: setting(
+  mozLinksV2Url: address(
     "AUTHORITY_MOZ_LINKS_V2_URL",
     "https://lsapi.seomoz.com/v2",
-    httpUrl,
-    "the address of the Moz Links API",
+    "the Moz Links API",
   ),
   mozLinksV2Price: price("MOZ_LINKS_V2", "of the Moz Links API"),
   mozLinksV2Ceiling: ceiling("MOZ_LINKS_V2", "of the Moz Links API"),
-  openPageRankKey: optional(
-    "AUTHORITY_OPEN_PAGE_RANK_KEY",
-    secret,
-    "the API key of Open PageRank",
-    true,
-  ),
-  openPageRankUrl: setting(
+  openPageRankKey: token("AUTHORITY_OPEN_PAGE_RANK_KEY", "the API key of Open PageRank"),
+  openPageRankUrl: address(
     "AUTHORITY_OPEN_PAGE_RANK_URL",
     "https://openpagerank.keywordseverywhere.com/v1/domains/bulk",
-    httpUrl,
-    "the address of the Open PageRank API",
+    "the Open PageRank API",
   ),
   openPageRankPrice: price("OPEN_PAGE_RANK", "of Open PageRank"),
   openPageRankCeiling: ceiling("OPEN_PAGE_RANK", "of Open PageRank"),
@@ -276,27 +263,16 @@ export const all = {
     Schema.NonEmptyString,
     "the API login of DataForSEO",
   ),
-  dataforseoPassword: optional(
-    "AUTHORITY_DATAFORSEO_PASSWORD",
-    secret,
-    "the API password of DataForSEO",
-    true,
-  ),
-  dataforseoUrl: setting(
+  dataforseoPassword: token("AUTHORITY_DATAFORSEO_PASSWORD", "the API password of DataForSEO"),
+  dataforseoUrl: address(
     "AUTHORITY_DATAFORSEO_URL",
     "https://api.dataforseo.com/v3",
-    httpUrl,
-    "the address of the DataForSEO API",
+    "the DataForSEO API",
   ),
   dataforseoPrice: price("DATAFORSEO", "of DataForSEO"),
   dataforseoCeiling: ceiling("DATAFORSEO", "of DataForSEO"),
   httpUrl: optional("AUTHORITY_HTTP_URL", httpUrl, "the endpoint of the provider http"),
-  httpToken: optional(
-    "AUTHORITY_HTTP_TOKEN",
-    secret,
-    "the bearer token that the provider http expects",
-    true,
-  ),
+  httpToken: token("AUTHORITY_HTTP_TOKEN", "the bearer token that the provider http expects"),
   httpPrice: price("HTTP", "of the provider http"),
   httpCeiling: ceiling("HTTP", "of the provider http"),
   providerTimeout: setting(
@@ -346,31 +322,31 @@ export const all = {
   cacheTtl: setting(
     "AUTHORITY_CACHE_TTL",
     "24h",
-    timeSpan("0 millis", "3650 days"),
+    lifetime,
     "lifetime of cached figures; 0s turns the cache off",
   ),
   cacheMinAge: setting(
     "AUTHORITY_CACHE_MIN_AGE",
     "0s",
-    timeSpan("0 millis", "3650 days"),
+    lifetime,
     "least age at which a client's Cache-Control: max-age may buy figures anew",
   ),
   cacheStaleIfError: setting(
     "AUTHORITY_CACHE_STALE_IF_ERROR",
     "0s",
-    timeSpan("0 millis", "3650 days"),
+    lifetime,
     "how long past their lifetime cached figures still answer, and are charged, when the provider fails",
   ),
   cacheUnknownTtl: setting(
     "AUTHORITY_CACHE_UNKNOWN_TTL",
     "1h",
-    timeSpan("0 millis", "3650 days"),
+    lifetime,
     "how long a provider is not asked again for a target that it does not know",
   ),
   history: setting(
     "AUTHORITY_HISTORY",
     "730d",
-    timeSpan("0 millis", "3650 days"),
+    lifetime,
     "how long the history of figures is kept, if the cache is on; 0s turns it off",
   ),
   cacheCapacity: setting(
@@ -450,7 +426,7 @@ export const unknownNames = (
   const known = Object.values(all).map(({ about }) => about.name)
   const shortened = new Map(known.map((name) => [name.replace(prefix, ""), name]))
   return Object.keys(environment)
-    .filter((name) => name.startsWith(prefix) && !known.includes(name) && !ofVerbs.has(name))
+    .filter((name) => name.startsWith(prefix) && !known.includes(name) && !ofClients.has(name))
     .map((name) => {
       const nearest = nearestName(name.replace(prefix, ""), shortened.keys())
       return { name, nearest: nearest === undefined ? undefined : shortened.get(nearest) }
@@ -459,7 +435,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-const ofVerbs = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
+const ofClients = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 
@@ -482,3 +458,34 @@ const complaints = (error: ParseResult.ParseError): ReadonlyArray<string> =>
   ParseResult.ArrayFormatter.formatErrorSync(error).map(
     ({ message, path: [key = ""] }) => `${names.get(key)}: ${message}`,
   )
+
+/**
+ * Returns the name most similar to `word`; undefined when more than half of `word` would have to
+ * change.
+ */
+const nearestName = (word: string, names: Iterable<string>): string | undefined => {
+  const [nearest] = Array.from(names, (name) => ({
+    name,
+    distance: distanceOf(word.toLowerCase(), name.toLowerCase()),
+  })).toSorted((a, b) => a.distance - b.distance)
+  return nearest && nearest.distance <= word.length / 2 ? nearest.name : undefined
+}
+
+/** The Levenshtein distance: the number of characters to add, remove or replace. */
+const distanceOf = (from: string, to: string): number => {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (const [index, character] of Array.from(from).entries()) {
+    const next = [index + 1]
+    for (let column = 1; column <= to.length; column++) {
+      next.push(
+        Math.min(
+          (row[column] ?? 0) + 1,
+          (next[column - 1] ?? 0) + 1,
+          (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1),
+        ),
+      )
+    }
+    row = next
+  }
+  return row[to.length] ?? 0
+}

@@ -1,5 +1,5 @@
 /** The entry point: checks the Node version, then runs the command. */
-import "./cli/nodeVersion.ts"
+import "./nodeVersion.ts"
 import "./cli/proxy.ts"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"

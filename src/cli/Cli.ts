@@ -1,21 +1,21 @@
-/** Lists the verbs of the command line, and runs the verb that the arguments name. */
+/** Lists the commands of the program, and runs the command that the arguments name. */
 import { userInfo } from "node:os"
-import { Command, CommanderError } from "commander"
+import { CommanderError, Command as Parser } from "commander"
 import * as Effect from "effect/Effect"
 import { Actor } from "../accounts/AuditLog.ts"
 import { WrongUsage } from "./ExitStatus.ts"
 import { write } from "./Output.ts"
-import type { Verb } from "./Verb.ts"
+import type { Command } from "./Command.ts"
 import { version } from "./version.ts"
 
-type Entry = readonly [description: string, load: () => Promise<{ readonly verb: Verb }>]
+type Entry = readonly [description: string, load: () => Promise<{ readonly command: Command }>]
 
-/** The module of a verb is imported when a word names it, so `serve` and `--help` start faster. */
-const verbs: Readonly<Record<string, Entry>> = {
+/** The module of a command is imported when a word names it, so `serve` and `--help` start faster. */
+const commands: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
   migrate: [
     "Update the schema of the database for this version of the program",
-    () => import("./commands/migrate.ts"),
+    async () => ({ command: (await import("./commands/database.ts")).migrate }),
   ],
   account: ["Create, list, suspend and resume accounts", () => import("./commands/account.ts")],
   key: ["Create, list, update, rotate and revoke API keys", () => import("./commands/key.ts")],
@@ -41,33 +41,33 @@ const verbs: Readonly<Record<string, Entry>> = {
   ],
   backup: [
     "Copy a SQLite database, even while the service uses it, and verify the copy",
-    async () => ({ verb: (await import("./commands/backup.ts")).backup }),
+    async () => ({ command: (await import("./commands/database.ts")).backup }),
   ],
   restore: [
     "Replace the SQLite database with a backup, and keep the replaced database",
-    async () => ({ verb: (await import("./commands/backup.ts")).restore }),
+    async () => ({ command: (await import("./commands/database.ts")).restore }),
   ],
   openapi: ["Print the OpenAPI document of the HTTP API", () => import("./commands/openapi.ts")],
 }
 
 /**
- * Runs the verb that the words name, or prints help. When the usage is wrong, commander prints the
+ * Runs the command that the words name, or prints help. When the usage is wrong, commander prints the
  * error, and this fails with WrongUsage.
  */
 export const run = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     let printed = ""
     let chosen: Effect.Effect<void, Error> = Effect.suspend(() => write(printed))
-    const program = new Command("authority")
+    const program = new Parser("authority")
       .description("Serve and check authority metrics of domains and pages")
       .version(version)
       .exitOverride()
       .configureOutput({ writeOut: (text) => (printed += text) })
-    for (const [name, [description, load]] of Object.entries(verbs)) {
-      const command = program.command(name).description(description)
+    for (const [name, [description, load]] of Object.entries(commands)) {
+      const listed = program.command(name).description(description)
       if (!words.includes(name)) continue
-      const { verb } = yield* Effect.promise(load)
-      verb(command, (run) => {
+      const { command } = yield* Effect.promise(load)
+      command(listed, (run) => {
         chosen = run
       })
     }

@@ -1,5 +1,5 @@
 /**
- * Maps the result of a verb of the CLI, such as `account create`, to an exit code. Prints a failure
+ * Maps the result of a command, such as `account create`, to an exit code. Prints a failure
  * as one line on stderr.
  */
 import * as Cause from "effect/Cause"
@@ -14,12 +14,12 @@ import { printable } from "../check/printable.ts"
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
 /**
- * Runs a verb of the CLI. If the verb fails, prints the failure on stderr in one line. Prints
+ * Runs a command. If the command fails, prints the failure on stderr in one line. Prints
  * nothing for WrongUsage, because the parser has already printed the error.
  */
-export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const printFailure = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
-    Effect.zipRight(surviveClosedStreams, verb).pipe(
+    Effect.zipRight(surviveClosedStreams, command).pipe(
       Effect.tapErrorCause((cause) =>
         Cause.isInterruptedOnly(cause) || isWrongUsage(cause)
           ? Effect.void
@@ -30,13 +30,13 @@ export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effe
   )
 
 // Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
-// continues without a log, and any other verb can report that it could not print its result.
+// continues without a log, and any other command can report that it could not print its result.
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 })
 
 /**
- * Exits with 0 on success and after a signal, unless the verb of the CLI set `process.exitCode`.
+ * Exits with 0 on success and after a signal, unless the command set `process.exitCode`.
  * Exits with 2 on wrong usage and with 1 on any other failure.
  */
 export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>

@@ -1,5 +1,5 @@
-/** Prints the results of verbs: text for people, or one JSON document for programs. */
-import { fstatSync, writeSync } from "node:fs"
+/** Prints the results of commands: text for people, or one JSON document for programs. */
+import { fstatSync, writeFileSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../lists/OutcomeFile.ts"
 import * as Csv from "../lists/outcomeTable.ts"
@@ -11,14 +11,10 @@ export const write = (text: string): Effect.Effect<void, OutputFailed> =>
     fstatSync(process.stdout.fd).isFile() ? writeToFile(text) : writeToStream(text),
   )
 
-// Writes until the whole text is written. Node's stream would report success although a full disk
-// has taken only a part of the text.
+// Node's stream would report success although a full disk has taken only a part of the text.
 const writeToFile = (text: string) =>
   Effect.try({
-    try: () => {
-      let left: Uint8Array = Buffer.from(text)
-      while (left.length > 0) left = left.subarray(writeSync(process.stdout.fd, left))
-    },
+    try: () => writeFileSync(process.stdout.fd, text),
     catch: OutputFailed.of("stdout"),
   })
 

@@ -32,7 +32,7 @@ import * as Progress from "./Progress.ts"
 import { counted } from "../contract/counted.ts"
 import { printable } from "../check/printable.ts"
 import { isoTime, TimeSpan } from "../accounts/TimeSpan.ts"
-import * as Verb from "./Verb.ts"
+import * as Command from "./Command.ts"
 
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
@@ -62,15 +62,15 @@ const Options = Schema.Struct({
   columns: Schema.Literal("all", "url"),
   delimiter: Schema.optional(Delimiter),
   patience: TimeSpan,
-  again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  again: Command.flag,
   answers: Schema.optional(
     Schema.NonEmptyString.annotations({ message: () => "expected a file name, or none" }),
   ),
-  yes: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
-  maxCredits: Schema.optional(Verb.wholeNumber(0, " of credits")),
+  yes: Command.flag,
+  preview: Command.flag,
+  maxCredits: Schema.optional(Command.wholeNumber(0, " of credits")),
   maxAge: Schema.optional(TimeSpan),
-  json: Verb.json,
+  json: Command.flag,
 })
 type Options = typeof Options.Type
 
@@ -121,7 +121,6 @@ const check = (given: Options) =>
       if (options.preview) return yield* showPreview(options, input, { plan, run })
       for (const text of Plan.describe(plan, yield* Clock.currentTimeMillis))
         yield* progress.report(text)
-      yield* warnOfJournals(plan, [input.file, output], progress)
       const doubtful = yield* consent(options, input, plan)
       const summary = yield* running(options, {
         input,
@@ -151,7 +150,7 @@ const check = (given: Options) =>
     }
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
 
-export const verb = Verb.make({
+export const command = Command.make({
   examples: [
     "authority check urls.txt --output figures.csv",
     "authority check export.csv --column Address --url https://service.example.com",
@@ -249,22 +248,6 @@ const showPreview = (
     const repeatedOthers = plan.repeatedOthers.length
     const preview = { ...plan, repeatedOthers, oldest: plan.oldest && isoTime(plan.oldest) }
     yield* line(json ? JSON.stringify({ preview }) : Plan.describe(plan, now).join("\n"))
-  })
-
-/** Says that a journal of 1.1.0 beside the list or the output is not read. */
-const warnOfJournals = (
-  { maxCredits }: Plan.Plan,
-  files: ReadonlyArray<string | undefined>,
-  { report }: Progress.Progress,
-) =>
-  Effect.gen(function* () {
-    const journal = files
-      .flatMap((file) => (file === undefined ? [] : [`${file}.journal`]))
-      .find((file) => existsSync(file))
-    if (journal === undefined || maxCredits === 0) return
-    yield* report(
-      `${journal} is a journal of 1.1.0, whose answers are not used: finish an open run with 1.1.0 first.`,
-    )
   })
 
 /**
@@ -503,14 +486,13 @@ const howToResume = (answers: string | undefined, { file }: UrlInput.UrlInput) =
     ? "this run cannot be resumed, because it keeps no answers; without --answers none, a run does"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
-// Reports retries. Reports each kind of error at most once in ten seconds, for all batches
-// together.
+// Reports a retry at most once in ten seconds, for all batches together.
 const reportRetries = (progress: Progress.Progress): OnError => {
-  const reportedAt = new Map<string, number>()
-  return ({ _tag, message }, waitMs) => {
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return ({ message }, waitMs) => {
     const now = performance.now()
-    if (now - (reportedAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < reportIntervalMs) return
-    reportedAt.set(_tag, now)
+    if (now - reportedAt < reportIntervalMs) return
+    reportedAt = now
     const seconds = Math.max(1, Math.round(waitMs / 1000))
     Effect.runSync(progress.report(`${message} Retrying in ${seconds} s.`))
   }

@@ -75,7 +75,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     // A signal that stops the program must not come between the account and the print of its key.
   }).pipe(Effect.uninterruptible, Layer.effectDiscard)
 
-/** What a person types to run a verb: `npm start` puts no `authority` on their path. */
+/** What a person types to run a command: `npm start` puts no `authority` on their path. */
 const authority = () =>
   process.env["npm_package_name"] === "authority-metrics" ? "npm run -s authority --" : "authority"
 

@@ -12,7 +12,7 @@ import * as greeting from "./greeting.ts"
 import * as Logging from "./Logging.ts"
 import * as Otlp from "./Otlp.ts"
 import * as Providers from "../server/Providers.ts"
-import * as Verb from "./Verb.ts"
+import * as Command from "./Command.ts"
 
 const service = Composition.over({ provider: Providers.layer, stores: allInDatabase })
 
@@ -68,7 +68,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Effect.provideService(Actor, "serve"),
     )
 
-export const verb = Verb.make({
+export const command = Command.make({
   examples: ["authority serve", "authority serve --json"],
   options: Schema.Struct({}),
   run: (_, json) => serve({ json }),

@@ -2,8 +2,7 @@
 import type { HistoryAnswer, KeyAnswer, StatementAnswer, UsageAnswer } from "../contract/Wire.ts"
 import type { Answers } from "../lists/Answers.ts"
 import type { AnyClientError } from "./ClientError.ts"
-import type { CheckResult } from "./Outcomes.ts"
-import type { Preview } from "./Preview.ts"
+import type { CheckResult, Preview } from "./Outcomes.ts"
 
 export interface Options {
   readonly apiKey: string

@@ -165,8 +165,7 @@ export class TimedOut extends ClientError {
 
 /**
  * A proxy or another program answered instead of the service, or the client cannot read the answer
- * of the service. `answer` is the body of the answer; undefined when the body has more than 4 MB.
- * In a browser, `status` is 0 for a redirect.
+ * of the service. In a browser, `status` is 0 for a redirect.
  */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"

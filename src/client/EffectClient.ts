@@ -4,19 +4,16 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
 import { v4 as uuid } from "uuid"
 import * as ClientError from "./ClientError.ts"
 import type * as Outcomes from "./Outcomes.ts"
-import type { Preview } from "./Preview.ts"
 import * as PromiseClient from "./PromiseClient.ts"
 
 export * from "./ClientError.ts"
-export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
-export type { Preview, PreviewEntry } from "./Preview.ts"
+export type { CheckResult, Failure, Outcome, Preview, PreviewEntry, Success } from "./Outcomes.ts"
 export { memoryAnswers } from "../lists/Answers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { History, Key, Statement, Usage } from "./PromiseClient.ts"
@@ -61,7 +58,7 @@ export interface Client {
   readonly preview: (
     urls: ReadonlyArray<string>,
     options?: Omit<PromiseClient.PreviewOptions, "signal">,
-  ) => Effect.Effect<Preview, ClientError.AnyClientError>
+  ) => Effect.Effect<Outcomes.Preview, ClientError.AnyClientError>
   /** The figures of a URL over time, free of charge. `limit` is 1 to 1000, by default 100. */
   readonly history: (
     url: string,
@@ -138,36 +135,32 @@ const checkAll = <E, R>(
   urls: Stream.Stream<string, E, R>,
   options?: PromiseClient.CheckAllOptions,
 ): Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R> =>
-  Effect.gen(function* () {
+  Effect.map(Effect.runtime<R>(), (runtime) => {
     // The promise client throws the failure of the caller's stream as it throws any other error.
     let failure: Cause.Cause<E> | undefined
     const list = Stream.tapErrorCause(urls, (cause) => Effect.sync(() => void (failure = cause)))
-    const reader = Stream.toAsyncIterableRuntime(list, yield* Effect.runtime<R>())[
-      Symbol.asyncIterator
-    ]()
+    const reader = Stream.toAsyncIterableRuntime(list, runtime)[Symbol.asyncIterator]()
     const controller = new AbortController()
     const results = client
       .checkAll({ [Symbol.asyncIterator]: () => reader }, { ...options, signal: controller.signal })
       [Symbol.asyncIterator]()
-    yield* Effect.addFinalizer(() =>
-      Effect.promise(async () => {
-        controller.abort()
-        results.return?.().catch(() => undefined)
-        // Interrupts the stream also while it waits for its next URL, which `results` cannot.
-        await reader.return?.()
+    const end = async () => {
+      controller.abort()
+      results.return?.().catch(() => undefined)
+      // Interrupts the stream also while it waits for its next URL, which `results` cannot.
+      await reader.return?.()
+      return { done: true, value: undefined } as const
+    }
+    const iterable: AsyncIterable<Outcomes.CheckResult> = {
+      [Symbol.asyncIterator]: () => ({ next: () => results.next(), return: end }),
+    }
+    return Stream.fromAsyncIterable(iterable, (error) => error).pipe(
+      Stream.catchAll((error): Stream.Stream<never, ClientError.AnyClientError | E> => {
+        if (failure !== undefined) return Stream.failCause(failure)
+        return ClientError.isClientError(error) ? Stream.fail(error) : Stream.die(error)
       }),
     )
-    const next = called(() => results.next()).pipe(
-      Effect.catchAllCause((cause) =>
-        Effect.failCause<E | ClientError.AnyClientError>(failure ?? cause),
-      ),
-    )
-    return Stream.repeatEffectOption(
-      Effect.flatMap(Effect.mapError(next, Option.some), ({ done, value }) =>
-        done === true ? Effect.fail(Option.none()) : Effect.succeed(value),
-      ),
-    )
-  }).pipe(Stream.unwrapScoped)
+  }).pipe(Stream.unwrap)
 
 const called = <A>(
   call: (signal: AbortSignal) => Promise<A>,

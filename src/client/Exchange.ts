@@ -1,7 +1,8 @@
 /** Sends requests with retries, and decodes the answers. */
+import { retryAfterMs } from "../contract/retryAfter.ts"
+import { undecidedCharge } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
-import { type Answer, connectionFailed, failureOf } from "./failureOf.ts"
 import type { Options } from "./Client.ts"
 import * as Request from "./Request.ts"
 import * as Signal from "./Signal.ts"
@@ -21,84 +22,58 @@ export const exchange = (options: Options) => {
 
   /** The timeout includes the time to read the body. */
   const attempt = async (call: Call) => {
-    const ended = Signal.following(call.signal)
-    const timeout = new ClientError.TimedOut({ message: "The service did not answer in time." })
-    const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, Signal.longestTimerMs))
+    const timeout = new AbortController()
+    const error = new ClientError.TimedOut({ message: "The service did not answer in time." })
+    const timer = setTimeout(() => timeout.abort(error), Math.min(timeoutMs, Signal.longestTimerMs))
+    const signal = Signal.either(timeout.signal, call.signal)
     try {
-      return await Signal.orAborted(send({ ...call, signal: ended.signal }), ended.signal)
+      return await Signal.orAborted(send({ ...call, signal }), signal)
     } catch (error) {
-      if (ended.signal.aborted) throw ended.signal.reason
+      if (signal.aborted) throw signal.reason
       throw error instanceof ClientError.ClientError ? error : connectionFailed(error)
     } finally {
       clearTimeout(timer)
-      ended.forget()
     }
   }
 
   return async <A>(call: Call, schema: Bodies.Schema<A>) => {
     call.signal?.throwIfAborted()
-    for (let failures = none; ;) {
+    let failures = 0
+    // The time limit starts at the first failure, because a timeout may be longer.
+    let failingSince: number | undefined
+    for (;;) {
       try {
         const answer = await attempt(call)
         const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined
         if (body === undefined) throw failureOf(answer)
         return { answer, body }
       } catch (error) {
-        if (!ClientError.isClientError(error)) throw error
-        const state = { now: performance.now(), random: Math.random(), patienceMs }
-        const retry = retryAfter(failures, error, state)
-        if (retry === undefined) throw error
-        await onRetry?.(error, retry.waitMs)
-        await Signal.sleep(retry.waitMs, call.signal)
-        failures = retry.failures
+        if (!ClientError.isClientError(error) || !error.isTransient) throw error
+        const now = performance.now()
+        // A 429 shows that the service works, so the time limit starts anew.
+        const isLimited = error instanceof ClientError.RateLimited
+        failingSince = isLimited ? now : (failingSince ?? now)
+        const waitMs = waitOf(error, failures)
+        if (now + waitMs > failingSince + patienceMs) throw error
+        await onRetry?.(error, waitMs)
+        await Signal.sleep(waitMs, call.signal)
+        failures += 1
+        if (isLimited) failingSince = undefined
       }
     }
   }
 }
 
-/** The failures of one call so far. */
-interface Failures {
-  readonly count: number
-  /** The start of the time limit for retries, in milliseconds of `performance.now`. */
-  readonly since: number
-}
-
-/** The state before the first attempt. */
-const none: Failures = { count: 0, since: 0 }
-
-/**
- * Returns the wait before the next attempt, in milliseconds, and the updated `failures`. Returns
- * undefined when the request must not be sent again. `random` is from 0 to 1. The time limit
- * `patienceMs` starts at the first failure, because a timeout may be longer. A 429 restarts it,
- * because a 429 shows that the service works.
- */
-const retryAfter = (
-  failures: Failures,
-  error: ClientError.AnyClientError,
-  {
-    now,
-    patienceMs,
-    random,
-  }: { readonly now: number; readonly patienceMs: number; readonly random: number },
-): { readonly waitMs: number; readonly failures: Failures } | undefined => {
-  const isLimited = error instanceof ClientError.RateLimited
-  // After a 409 (request in progress), the back-off does not grow. A longer `Retry-After` still
-  // wins.
-  const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
+/** The wait before the next attempt, in milliseconds: the back-off, or a longer `Retry-After`. */
+const waitOf = (error: ClientError.AnyClientError, failures: number) => {
   const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
-  const waitMs = Math.max(askedMs, backoffMs(steps, random))
-  const since = isLimited || failures.count === 0 ? now : failures.since
-  return !error.isTransient || now + waitMs > since + patienceMs
-    ? undefined
-    : {
-        waitMs,
-        failures: { count: failures.count + 1, since: isLimited ? now + waitMs : since },
-      }
+  const isInProgress = error instanceof ClientError.RequestInProgress
+  return Math.max(askedMs, backoffMs(isInProgress ? 0 : failures))
 }
 
 /** Exponential back-off with jitter, so that clients do not all retry at the same moment. */
-const backoffMs = (failures: number, random: number) =>
-  Math.ceil((0.5 + random / 2) * Math.min(longestMs, firstMs * 2 ** failures))
+const backoffMs = (failures: number) =>
+  Math.ceil((0.5 + Math.random() / 2) * Math.min(longestMs, firstMs * 2 ** failures))
 
 const firstMs = 250
 const longestMs = 10_000
@@ -125,38 +100,10 @@ const sender = (options: Options) => {
       // Following a redirect would send the API key to another address.
       redirect: "manual",
     })
-    const text = await textOf(response).catch((cause: unknown) => {
-      if (cause instanceof ClientError.ClientError) throw cause
-      throw connectionFailed(cause, requestIdOf(response))
+    const text = await response.text().catch((cause: unknown) => {
+      throw connectionFailed(cause, response.headers.get("x-request-id") ?? undefined)
     })
     return { status: response.status, headers: response.headers, body: bodyOf(text) }
-  }
-}
-
-const requestIdOf = ({ headers }: Response) => headers.get("x-request-id") ?? undefined
-
-/** The largest answer of the service has less than 1 MB. */
-const maxAnswerBytes = 4 * 1024 * 1024
-
-/** Reads a body. Throws UnexpectedAnswer when it has more than `maxAnswerBytes`. */
-const textOf = async (response: Response): Promise<string> => {
-  const reader = response.body?.getReader()
-  const decoder = new TextDecoder()
-  let [text, length] = ["", 0]
-  for (;;) {
-    const { value } = (await reader?.read()) ?? {}
-    if (value === undefined) return text + decoder.decode()
-    length += value.length
-    if (length > maxAnswerBytes) {
-      // Closes the connection. Nobody waits for that.
-      reader?.cancel().catch(() => undefined)
-      throw new ClientError.UnexpectedAnswer({
-        message: "The answer has more than 4 MB, so it is not this service's. Check the base URL.",
-        status: response.status,
-        requestId: requestIdOf(response),
-      })
-    }
-    text += decoder.decode(value, { stream: true })
   }
 }
 
@@ -167,4 +114,73 @@ export const bodyOf = (text: string): unknown => {
   } catch {
     return text
   }
+}
+
+/** An HTTP answer. `body` is a JSON value, or text when the body is not JSON. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: unknown
+}
+
+/** Maps an answer other than a valid 200 to an error. */
+const failureOf = ({ body, headers, status }: Answer): ClientError.AnyClientError => {
+  // When the body is not an error document of this service, use only the status: a proxy may have
+  // answered.
+  const message = Bodies.parse(Bodies.Refusal, body)?.message
+  const requestId = headers.get("x-request-id") ?? undefined
+  const details = { message: message ?? messageOf(status), requestId, answer: body }
+  const askedMs = retryAfterMs(headers.get("retry-after"), Date.now())
+  if (status === 429) {
+    return new ClientError.RateLimited({ ...details, retryAfterMs: askedMs ?? 1000 })
+  }
+  if (status === 500 && message?.startsWith(undecidedCharge)) {
+    return new ClientError.ChargeUndecided(details)
+  }
+  if (status >= 500) {
+    return new ClientError.ServiceFailed({ ...details, status, retryAfterMs: askedMs ?? 0 })
+  }
+  if (message !== undefined) {
+    if (status === 401) return new ClientError.Unauthorized(details)
+    if (status === 403) return new ClientError.Forbidden(details)
+    if (status === 402) {
+      const limit = limits.find((one) => one === headers.get("x-limit"))
+      return new ClientError.InsufficientCredits({ ...details, limit, retryAfterMs: askedMs })
+    }
+    if (status === 409) {
+      return new ClientError.RequestInProgress({ ...details, retryAfterMs: askedMs ?? 1000 })
+    }
+    if (status === 422) return new ClientError.IdempotencyKeyReused(details)
+  }
+  const invalid = status === 400 ? Bodies.parse(Bodies.InvalidRequest, body) : undefined
+  return invalid === undefined
+    ? new ClientError.UnexpectedAnswer({ ...details, status })
+    : new ClientError.ValidationError({ ...details, issues: invalid.error.issues })
+}
+
+const limits = ["balance", "budget"] as const
+
+/** A browser hides the status of a redirect: it is 0. */
+const isRedirect = (status: number) => status === 0 || (status >= 300 && status < 400)
+
+const messageOf = (status: number) =>
+  status >= 500
+    ? `The service answered with the status ${status}.`
+    : isRedirect(status)
+      ? "The base URL redirects to another address, which the client does not follow. Check the base URL."
+      : `The answer with the status ${status} does not come from this service. Check the base URL.`
+
+/** `requestId` is undefined when the connection failed before the answer's headers arrived. */
+const connectionFailed = (cause: unknown, requestId?: string) =>
+  new ClientError.ConnectionFailed({
+    message: `No connection to the service: ${innermost(cause)}.`,
+    requestId,
+    cause,
+  })
+
+// Returns the message of the innermost cause, because `fetch` itself reports only "fetch failed".
+const innermost = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.cause instanceof Error) return innermost(error.cause)
+  return error.message || ("code" in error ? String(error.code) : error.name)
 }

@@ -1,10 +1,15 @@
-/** The outcomes of a batch, in the order of its URLs. */
+/** The outcomes of a batch and the entries of a preview, in the order of the URLs. */
 import { maxUrlLength } from "../contract/Limits.ts"
-import type { BatchAnswer, Failure, Success } from "../contract/Wire.ts"
+import type {
+  BatchAnswer,
+  Failure,
+  PreviewAnswer,
+  PreviewEntry,
+  Success,
+} from "../contract/Wire.ts"
 import { UnexpectedAnswer } from "./ClientError.ts"
-import type { Answer } from "./failureOf.ts"
 
-export type { Failure, Success } from "../contract/Wire.ts"
+export type { Failure, PreviewEntry, Success } from "../contract/Wire.ts"
 
 /** The outcome of one URL. `"reason" in outcome` is true for a `Failure`. */
 export type Outcome = Success | Failure
@@ -43,20 +48,15 @@ export const unsent = (urls: ReadonlyArray<string>, provenance = false): CheckRe
 export const resultOf = (
   urls: ReadonlyArray<string>,
   { data, quota }: BatchAnswer,
-  { body, headers, status }: Answer,
+  { body, headers, status }: Pick<Response, "headers" | "status"> & { readonly body: unknown },
   provenance = false,
 ): CheckResult => {
   const requestId = headers.get("x-request-id") ?? undefined
-  const byUrl = new Map<string, Array<Outcome>>()
-  for (const outcome of [...data.successUrls, ...data.failedUrls]) {
-    const same = byUrl.get(outcome.url)
-    if (same === undefined) byUrl.set(outcome.url, [outcome])
-    else same.push(outcome)
-  }
-  const outcomes = urls.map((url) => {
-    const outcome = isAdmissible(url)
-      ? byUrl.get(url)?.shift()
-      : invalid(url, problemOf(url), provenance)
+  // Each list of the answer has the order of the request.
+  const answered = [[...data.successUrls], [...data.failedUrls]]
+  const outcomes = urls.map((url): Outcome => {
+    if (!isAdmissible(url)) return invalid(url, problemOf(url), provenance)
+    const outcome = answered.find(([first]) => first?.url === url)?.shift()
     if (outcome !== undefined) return outcome
     const message =
       "The answer does not contain all of the URLs. Check that the base URL is the address of the service."
@@ -71,4 +71,35 @@ export const invalid = (url: string, problem: string, provenance: boolean): Fail
   url,
   reason: "INVALID_URL",
   ...(provenance && { cause: "invalid", detail: `${problem}.` }),
+})
+
+export interface Preview {
+  /** One entry per URL, in the order of the URLs. */
+  readonly entries: ReadonlyArray<PreviewEntry>
+  readonly summary: PreviewAnswer["data"]["summary"]
+  /** The price when every valid URL is checked successfully. */
+  readonly maxCredits: number
+  /** What the account can still spend; the budget of the API key may allow less. */
+  readonly availableCredits: number
+  /** True when the available credits and the budget of the API key cover `maxCredits`. */
+  readonly affordable: boolean
+}
+
+/** The URLs to send: an invalid one stands for each URL with which the service refuses the batch. */
+export const sentFor = (urls: ReadonlyArray<string>) =>
+  urls.map((url) => (isAdmissible(url) ? url : "invalid"))
+
+/** Reads the answer to `sentFor(urls)`. */
+export const previewOf = (
+  urls: ReadonlyArray<string>,
+  { data: { entries, summary }, quota }: PreviewAnswer,
+): Preview => ({
+  entries: entries.map((entry, i) => {
+    const url = urls[i]
+    return url === undefined || isAdmissible(url)
+      ? entry
+      : { url, valid: false, problem: problemOf(url) }
+  }),
+  summary,
+  ...quota,
 })

@@ -14,7 +14,6 @@ import { checkAll as checkEach } from "./checkAll.ts"
 import type * as Client from "./Client.ts"
 import { exchange } from "./Exchange.ts"
 import * as Outcomes from "./Outcomes.ts"
-import * as Preview from "./Preview.ts"
 import * as Request from "./Request.ts"
 
 export * from "./ClientError.ts"
@@ -35,8 +34,7 @@ export type {
 } from "./Client.ts"
 export { memoryAnswers } from "../lists/Answers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
-export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
-export type { Preview, PreviewEntry } from "./Preview.ts"
+export type { CheckResult, Failure, Outcome, Preview, PreviewEntry, Success } from "./Outcomes.ts"
 export type { Observation, Provenance, StatementEntry, UsageRow } from "../contract/Wire.ts"
 
 export type AuthorityMetrics = Client.AuthorityMetrics
@@ -85,13 +83,10 @@ export const AuthorityMetrics = (options: Client.Options): AuthorityMetrics => {
     read(statementPath, Bodies.StatementAnswer, signal, { limit, before })
 
   const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
-    const json = { urls: urls.filter(Outcomes.isAdmissible) }
-    if (urls.length > 0 && json.urls.length === 0) {
-      return Preview.previewOf(urls, Preview.emptyAnswer(await availableCredits({ signal })))
-    }
+    const json = { urls: Outcomes.sentFor(urls) }
     const headers = Request.freshness(maxAgeSeconds)
     const { body } = await send({ path: previewPath, json, headers, signal }, Bodies.PreviewAnswer)
-    return Preview.previewOf(urls, body)
+    return Outcomes.previewOf(urls, body)
   }
 
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>

@@ -5,7 +5,7 @@ import { InvalidBaseUrl, Unauthorized, ValidationError } from "./ClientError.ts"
 /** Returns the base URL without a slash at its end. Throws InvalidBaseUrl. */
 export const baseUrlOf = (baseUrl: string | URL): string => {
   const text = String(baseUrl)
-  const url = parsed(text)
+  const url = URL.canParse(text) ? new URL(text) : undefined
   const isBase =
     url !== undefined &&
     /^https?:$/.test(url.protocol) &&
@@ -28,12 +28,8 @@ export const queryOf = (parameters: Parameters) => {
     if (value === undefined) continue
     query.set(name, value instanceof Date ? value.toISOString() : String(value))
   }
-  const text = String(query)
-  return text === "" ? "" : `?${text}`
+  return query.size === 0 ? "" : `?${query}`
 }
-
-/** `URL.parse` is missing in Node 20. */
-const parsed = (text: string) => (URL.canParse(text) ? new URL(text) : undefined)
 
 /** Throws Unauthorized when the key has characters that a header cannot contain. */
 export const keyHeader = (apiKey: string) => {

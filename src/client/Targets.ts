@@ -29,11 +29,7 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
     try {
       const { entries, maxCredits, summary } = await preview(urls, options)
       return {
-        entries: entries.map((entry) =>
-          entry.valid
-            ? { url: entry.url, target: entry.target, known: entry.known }
-            : { url: entry.url, problem: entry.problem },
-        ),
+        entries,
         price: summary.valid === 0 ? undefined : maxCredits / summary.valid,
       }
     } catch (error) {

@@ -17,8 +17,8 @@ export async function* checkAll(
 ): AsyncGenerator<CheckResult, void> {
   const { answers = memoryAnswers(), concurrency = 4, idempotencyKey, onProgress } = options
   const { maxAgeSeconds, provenance = false } = options
-  const ended = Signal.following(options.signal)
-  const { signal } = ended
+  const stop = new AbortController()
+  const signal = Signal.either(stop.signal, options.signal)
   const batches = batchesOf(urls)
   const next = () => Signal.orAborted(batches.next(), signal)
   const { leave, owner } = await answers.enter()
@@ -96,8 +96,7 @@ export async function* checkAll(
     }
   } finally {
     leave()
-    ended.forget()
-    ended.abort(new Error("The caller stopped reading the results."))
+    stop.abort(new Error("The caller stopped reading the results."))
     // Ends the iteration of `urls`, so that a generator can release its resources. Do not await
     // the end: a generator that waits for its next URL may never end.
     batches.return().catch(() => undefined)

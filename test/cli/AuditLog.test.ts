@@ -23,25 +23,11 @@ describe("the verb audit", () => {
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       yield* document(cwd, "account", "create", "acme", "--credits", "5")
-      const first = yield* document(cwd, "key", "create", "--account", "acme")
-      const second = yield* document(cwd, "key", "rotate", first.id)
-      yield* document(cwd, "key", "revoke", second.id)
-      yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "2")
+      const { id, key } = yield* document(cwd, "key", "create", "--account", "acme")
       writeFileSync(join(cwd, "list.csv"), "1,example.com\n2,example.org\n")
       yield* document(cwd, "dataset", "import", "list.csv", "--format", "tranco")
-      const refusals = [
-        ["account", "create", "acme"],
-        ["key", "create", "--account", "nobody"],
-        ["key", "rotate", first.id],
-        ["key", "revoke", "nothing"],
-        ["credits", "grant", "--account", "nobody", "--amount", "1"],
-      ]
-      const reasons = []
-      for (const args of refusals) {
-        const { code, stderr } = yield* verb(cwd, args)
-        assert.strictEqual(code, 1)
-        reasons.push(stderr.replace(/^authority: /, "").trimEnd())
-      }
+      const refused = yield* verb(cwd, ["key", "revoke", "nothing"])
+      assert.strictEqual(refused.code, 1)
       const { entries } = yield* document(cwd, "audit")
       type Entry = Record<string, unknown>
       assert.deepStrictEqual(
@@ -49,35 +35,14 @@ describe("the verb audit", () => {
         [
           ["account.create", "acme"],
           ["credits.grant", "acme"],
-          ["key.create", first.id],
-          ["key.rotate", first.id],
-          ["key.create", second.id],
-          ["key.revoke", second.id],
-          ["credits.grant", "acme"],
+          ["key.create", id],
           ["dataset.import", "tranco"],
-          ["account.create", "acme"],
-          ["key.create", "nobody"],
-          ["key.rotate", first.id],
           ["key.revoke", "nothing"],
-          ["credits.grant", "nobody"],
         ],
       )
       assert.isTrue(entries.every((entry: Entry) => entry["actor"] === actor))
-      assert.deepStrictEqual(
-        entries
-          .slice(0, 5)
-          .map((entry: Entry) => entry["detail"])
-          .reverse(),
-        reasons.map((refused) => ({ refused })),
-      )
-      assert.deepStrictEqual(Object.keys(entries[0]), [
-        "sequence",
-        "at",
-        "actor",
-        "action",
-        "subject",
-        "detail",
-      ])
+      const reason = refused.stderr.replace(/^authority: /, "").trimEnd()
+      assert.deepStrictEqual(entries[0].detail, { refused: reason })
       const page = yield* document(cwd, "audit", "--limit", "3", "--before", "4")
       assert.deepStrictEqual(page.entries, entries.slice(-3))
       const { stdout } = yield* verb(cwd, ["audit", "--limit", "1", "--before", "2"])
@@ -85,8 +50,7 @@ describe("the verb audit", () => {
         stdout,
         /^NO +TIME +ACTOR +ACTION +SUBJECT +DETAIL\n 1 .+ account\.create +acme\n$/,
       )
-      assert.deepStrictEqual(yield* problemsOf(cwd), [])
-      assert.notInclude(JSON.stringify(entries), first.key.slice(10))
+      assert.notInclude(JSON.stringify(entries), key.slice(10))
     }),
   )
 

@@ -8,130 +8,59 @@ import { openAccount } from "../support/Program.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const key = /^am_[0-9A-Za-z]{49}$/
-const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
 describe("the verbs with --json", () => {
-  it.scopedLive("the account and credits verbs with --json print one JSON document each", () =>
+  it.scopedLive("the credits verbs print one JSON document each", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       const acme = yield* document(cwd, "account", "create", "acme", "--credits", "5")
-      assert.deepStrictEqual(acme, { account: { id: acme.account.id, name: "acme" }, credits: 5 })
-      assert.match(acme.account.id, uuid)
-      const zero = yield* document(cwd, "account", "create", "--credits", "0", "zero")
-      assert.strictEqual(zero.credits, 0)
-
-      const grantArgs = ["--account", "acme", "--amount", "7", "--note", "May"]
-      const granted = yield* document(cwd, "credits", "grant", ...grantArgs)
-      const books = { account: "acme", available: 12, held: 0, granted: 12, charged: 0 }
-      assert.deepStrictEqual(granted, books)
-
-      const list = yield* document(cwd, "account", "list")
+      yield* document(
+        cwd,
+        "credits",
+        "grant",
+        "--account",
+        "acme",
+        "--amount",
+        "7",
+        "--note",
+        "May",
+      )
       const balance = yield* document(cwd, "credits", "balance", "--account", acme.account.id)
-      const statement = yield* document(cwd, "credits", "statement", "--account", "acme")
-      const audit = yield* document(cwd, "credits", "verify")
-      assert.deepStrictEqual(list, {
-        accounts: [
-          { ...acme.account, suspended: false, available: 12, held: 0, granted: 12, charged: 0 },
-          { ...zero.account, suspended: false, available: 0, held: 0, granted: 0, charged: 0 },
-        ],
-      })
+      const books = { account: "acme", available: 12, held: 0, granted: 12, charged: 0 }
       assert.deepStrictEqual(balance, books)
-      assert.deepStrictEqual(audit, { ok: true, accounts: 2, entries: 2, problems: [] })
+      const audit = yield* document(cwd, "credits", "verify")
+      assert.deepStrictEqual(audit, { ok: true, accounts: 1, entries: 2, problems: [] })
+      const statement = yield* document(cwd, "credits", "statement", "--account", "acme")
       assert.strictEqual(statement.account, "acme")
       const [opening, grant, ...others] = statement.entries
       assert.deepStrictEqual(others, [])
       const common = { kind: "grant", requestId: null, urls: null }
       assert.deepInclude(opening, { ...common, amount: 5, balanceAfter: 5 })
       assert.deepInclude(grant, { ...common, amount: 7, balanceAfter: 12, note: "May" })
-      assert.match(grant.at, iso)
+      assert.match(grant.at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     }),
   )
 
-  it.scopedLive(
-    "each key verb with --json prints one JSON document, which contains the secret only of a new key",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* temporaryFolder
-        yield* document(cwd, "account", "create", "acme")
-        const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
-        const first = yield* document(cwd, "key", "create", ...createArgs)
-        assert.deepStrictEqual(Object.keys(first), [
-          "key",
-          "id",
-          "account",
-          "expiresAt",
-          "budget",
-          "scopes",
-        ])
-        assert.match(first.key, key)
-        assert.match(first.id, uuid)
-        assert.strictEqual(first.account, "acme")
-        assert.match(first.expiresAt, iso)
-
-        const lasting = yield* document(cwd, "key", "create", "--account", "acme")
-        assert.isNull(lasting.expiresAt)
-        const second = yield* document(cwd, "key", "rotate", lasting.id, "--grace", "24h")
-        assert.deepStrictEqual(Object.keys(second), [
-          "key",
-          "id",
-          "account",
-          "expiresAt",
-          "budget",
-          "scopes",
-        ])
-        assert.match(second.key, key)
-        assert.strictEqual(second.account, "acme")
-        assert.isNull(second.expiresAt)
-        assert.strictEqual(new Set([first.key, lasting.key, second.key]).size, 3)
-
-        const revoked = yield* document(cwd, "key", "revoke", first.id)
-        assert.deepStrictEqual(Object.keys(revoked), ["id", "revokedAt"])
-
-        const list = yield* verb(cwd, ["key", "list", "--account", "acme", "--json"])
-        assert.deepStrictEqual(
-          JSON.parse(list.stdout).keys.map(({ id, label, state }: Record<string, unknown>) => [
-            id,
-            label,
-            state,
-          ]),
-          [
-            [first.id, "ci", "revoked"],
-            [lasting.id, null, "active"],
-            [second.id, null, "active"],
-          ],
-        )
-        for (const secret of [first.key, lasting.key, second.key]) {
-          assert.notInclude(list.stdout, secret)
-        }
-      }),
-  )
-
-  it.scopedLive("a key gets, changes, passes on and loses its budget", () =>
+  it.scopedLive("a new key is printed once, and the list shows its scopes and budget", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       yield* document(cwd, "account", "create", "acme")
-      const createArgs = ["--account", "acme", "--budget", "500/total"]
-      const first = yield* document(cwd, "key", "create", ...createArgs)
-      assert.strictEqual(first.budget, "500/total")
-      const updateArgs = ["--budget", "20/month", "--label", "interns"]
-      const changed = yield* document(cwd, "key", "update", first.id, ...updateArgs)
-      assert.deepInclude(changed, { budget: "20/month", label: "interns" })
-      const second = yield* document(cwd, "key", "rotate", first.id)
-      assert.strictEqual(second.budget, "20/month")
-      const list = () => document(cwd, "key", "list", "--account", "acme")
-      const [, { budget, label }] = (yield* list()).keys
-      assert.match(budget.resetsAt, iso)
-      assert.deepInclude(budget, { credits: 20, period: "month", used: 0, remaining: 20 })
-      assert.strictEqual(label, "interns")
-      const { stdout } = yield* verb(cwd, ["key", "list", "--account", "acme"])
-      assert.include(stdout, "0 of 20/month")
-      yield* document(cwd, "key", "update", second.id, "--budget", "none")
-      assert.isNull((yield* list()).keys[1].budget)
-      const wrong = yield* verb(cwd, ["key", "update", second.id, "--budget", "20/week"])
-      assert.strictEqual(wrong.code, 2)
-      assert.include(wrong.stderr, "expected a budget such as 500/day, 500/month or 500/total")
+      const create = ["key", "create", "--account", "acme", "--scopes", "read", "--budget"]
+      const created = yield* verb(cwd, [...create, "500/day"])
+      assert.match(created.stdout, /^am_[0-9A-Za-z]{49}\n.*Its only scope is read\..* 500\/day\./)
+      const first = yield* document(cwd, ...create, "500/total")
+      const second = yield* document(cwd, "key", "rotate", first.id, "--grace", "24h")
+      const fields = ["key", "id", "account", "expiresAt", "budget", "scopes"]
+      for (const issued of [first, second]) {
+        assert.deepStrictEqual(Object.keys(issued), fields)
+        assert.match(issued.key, /^am_[0-9A-Za-z]{49}$/)
+      }
+      const list = yield* verb(cwd, ["key", "list", "--account", "acme"])
+      assert.match(list.stdout, /active +read +0 of 500\/day/)
+      for (const { key } of [first, second]) assert.notInclude(list.stdout, key)
+      const revoked = yield* document(cwd, "key", "revoke", first.id)
+      assert.deepStrictEqual(Object.keys(revoked), ["id", "revokedAt"])
+      const unknown = yield* verb(cwd, ["key", "update", "none", "--scopes", "read"])
+      assert.match(unknown.stderr, /"none".*key list/)
     }),
   )
 
@@ -176,31 +105,6 @@ describe("the verbs with --json", () => {
     }),
   )
 
-  it.scopedLive("a key is created with scopes, and its scopes and label are changed", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      yield* document(cwd, "account", "create", "acme")
-      const create = ["key", "create", "--account", "acme"]
-      assert.deepStrictEqual((yield* document(cwd, ...create)).scopes, ["check", "read"])
-      const { id, scopes } = yield* document(cwd, ...create, "--scopes", "read, check,read")
-      assert.deepStrictEqual(scopes, ["check", "read"])
-      const only = yield* verb(cwd, [...create, "--scopes", "read"])
-      assert.include(only.stdout, "Its only scope is read.")
-      const changed = yield* document(cwd, "key", "update", id, "--scopes", "read", "--label", "ci")
-      const expected = { id, label: "ci", budget: null, scopes: ["read"], expiresAt: null }
-      assert.deepInclude(changed, expected)
-      const { keys } = yield* document(cwd, "key", "list", "--account", "acme")
-      assert.deepInclude(keys[1], { id, label: "ci", scopes: ["read"], state: "active" })
-      const unlabelled = yield* document(cwd, "key", "update", id, "--label", "")
-      assert.deepInclude(unlabelled, { ...expected, label: null })
-      yield* document(cwd, ...create, "--label", "")
-      assert.isNull((yield* document(cwd, "key", "list", "--account", "acme")).keys[2].label)
-      const unknown = yield* verb(cwd, ["key", "update", "none", "--scopes", "read"])
-      assert.strictEqual(unknown.code, 1)
-      assert.match(unknown.stderr, /"none".*key list/)
-    }),
-  )
-
   it.scopedLive("the verb history prints the observations of a URL, newest first", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
@@ -213,20 +117,6 @@ describe("the verbs with --json", () => {
         )
         .run(at, at - 1000)
       database.close()
-      assert.deepStrictEqual(yield* document(cwd, "history", "http://EXAMPLE.com"), {
-        url: "http://EXAMPLE.com",
-        target: "example.com/",
-        observations: [
-          {
-            fetchedAt: new Date(at - 1000).toISOString(),
-            lastFetchedAt: new Date(at).toISOString(),
-            provider: "moz",
-            index: "May",
-            domainAuthority: 40,
-            pageAuthority: 30.5,
-          },
-        ],
-      })
       const table = yield* verb(cwd, ["history", "example.com"])
       assert.match(
         table.stdout,
@@ -238,7 +128,7 @@ describe("the verbs with --json", () => {
     }),
   )
 
-  it.scopedLive("the usage is a table, CSV or one JSON document, by day or by key", () =>
+  it.scopedLive("the usage is a table, CSV or one JSON document, by day, key or account", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       const acme = yield* document(cwd, "account", "create", "acme")
@@ -250,29 +140,19 @@ describe("the verbs with --json", () => {
       insert.run(acme.account.id, 20_781, id, 1, 2, 1)
       database.close()
 
-      const failed = { INVALID_URL: 1, PROVIDER_ERROR: 2, SERVER_ERROR: 0 }
-      const first = { checks: 7, credits: 14, known: 4, bought: 3, failed }
-      assert.deepStrictEqual(yield* document(cwd, "usage", "--account", "acme"), {
-        account: "acme",
-        rows: [
-          { day: "2026-11-23", ...first },
-          { day: "2026-11-24", checks: 1, credits: 2, known: 1, bought: 0, failed },
-        ],
-      })
       const until = ["--until", "2026-11-24"]
-      assert.deepStrictEqual(
-        yield* document(cwd, "usage", "--account", "acme", "--by", "key", ...until),
-        { account: "acme", rows: [{ key: { id, label: "=ci" }, ...first }] },
-      )
-      const ofAll = { account: "acme", checks: 8, credits: 16, known: 5, bought: 3 }
-      assert.deepStrictEqual(yield* document(cwd, "usage", "--by", "account"), {
-        rows: [{ ...ofAll, failed: { INVALID_URL: 2, PROVIDER_ERROR: 4, SERVER_ERROR: 0 } }],
-      })
       assert.deepStrictEqual(yield* document(cwd, "usage", "--by", "key", ...until), {
-        rows: [{ account: "acme", key: { id, label: "=ci" }, ...first }],
-      })
-      assert.deepStrictEqual(yield* document(cwd, "usage", ...until), {
-        rows: [{ day: "2026-11-23", ...first }],
+        rows: [
+          {
+            account: "acme",
+            key: { id, label: "=ci" },
+            checks: 7,
+            credits: 14,
+            known: 4,
+            bought: 3,
+            failed: { INVALID_URL: 1, PROVIDER_ERROR: 2, SERVER_ERROR: 0 },
+          },
+        ],
       })
       assert.match(
         (yield* verb(cwd, ["usage", "--by", "account"])).stdout,

@@ -1,5 +1,4 @@
 /** Tests the promise client, for programs without Effect, against the service. */
-import { createServer } from "node:http"
 import { inspect } from "node:util"
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Duration from "effect/Duration"
@@ -24,7 +23,6 @@ import {
   ValidationError,
 } from "../../src/client/PromiseClient.ts"
 import * as Envelope from "../../src/contract/Envelope.ts"
-import { listen } from "../../scripts/support/listen.ts"
 import { final, good, refused, type Scripted } from "../support/serviceAnswers.ts"
 import { batchPath, start } from "../support/TestServer.ts"
 
@@ -399,38 +397,6 @@ describe("the promise client when the service fails", () => {
     }
   })
 
-  it.scopedLive("the promise client stops reading an answer that does not end", () =>
-    Effect.gen(function* () {
-      let sent = 0
-      const closed = Promise.withResolvers<void>()
-      const server = createServer((_, response) => {
-        const chunk = Buffer.alloc(64 * 1024, " ")
-        const send = () => {
-          while (!response.destroyed && response.write(chunk)) sent += chunk.length
-        }
-        response.on("drain", send).on("close", closed.resolve)
-        send()
-      })
-      const client = make({ url: yield* listen(server), key: "am_none" })
-      const error = yield* rejection(client.check(["example.com"]))
-      assert.instanceOf(error, UnexpectedAnswer)
-      assert.deepStrictEqual([error.status, error.answer], [200, undefined])
-      yield* Effect.promise(() => closed.promise)
-      assert.isBelow(sent, 32_000_000)
-    }),
-  )
-
-  it("the promise client reads an answer of 4 MB, and not of more", async () => {
-    const space = " ".repeat(4 * 1024 * 1024 - good.body.length)
-    const { client } = scripted([
-      { status: 200, body: good.body + space },
-      { status: 200, body: `${good.body} ${space}` },
-    ])
-    assert.lengthOf((await client.check(["a"])).outcomes, 1)
-    const error = await client.check(["a"]).catch((error: unknown) => error)
-    assert.instanceOf(error, UnexpectedAnswer)
-  })
-
   it("the promise client says that the base URL redirects, in a browser too", async () => {
     // A browser's answer to a redirect that it does not follow has the status 0.
     const hidden = Response.error()
@@ -478,10 +444,7 @@ describe("the promise client when the service fails", () => {
     const error = await list().catch((error: unknown) => error)
     assert.instanceOf(error, InsufficientCredits)
     assert.lengthOf(results, 1)
-    assert.deepStrictEqual(
-      signals.map((signal) => signal?.aborted),
-      [false, false, true],
-    )
+    assert.isTrue(signals[2]?.aborted)
   })
 })
 

@@ -1,3 +1,4 @@
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../../accounts/Account.ts"
 import * as AccountActs from "../../accounts/AccountActs.ts"
@@ -5,15 +6,15 @@ import { StoredText } from "../../contract/fields.ts"
 import { counted } from "../../contract/counted.ts"
 import * as Database from "../Database.ts"
 import { table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-const create = Verb.onDatabase({
+const create = Command.onDatabase({
   examples: ["authority account create acme --credits 1000"],
   declare: (command) =>
     command
       .argument("<NAME>", "name of the new account")
       .option("--credits <N>", "credits to grant to the new account", "0"),
-  options: Schema.Struct({ name: AccountName, credits: Verb.wholeNumber(0, " of credits") }),
+  options: Schema.Struct({ name: AccountName, credits: Command.wholeNumber(0, " of credits") }),
   stores: Database.existingOrNew,
   act: AccountActs.create,
   text: ({ account: { id, name }, credits }) =>
@@ -21,7 +22,7 @@ const create = Verb.onDatabase({
   ifLost: () => ", although the account is created",
 })
 
-const list = Verb.onDatabase({
+const list = Command.onDatabase({
   examples: ["authority account list"],
   options: Schema.Struct({}),
   act: () => AccountActs.list(),
@@ -38,12 +39,12 @@ const list = Verb.onDatabase({
 })
 
 const suspension = (act: typeof AccountActs.suspend, example: string) =>
-  Verb.onDatabase({
+  Command.onDatabase({
     examples: [example],
     declare: (command) => command.argument("<NAME>", "name or id of the account"),
     options: Schema.Struct({ name: StoredText }),
-    act: ({ name }) => act(name),
-    more: ({ account }) => ({ suspended: account.suspended }),
+    act: ({ name }) =>
+      Effect.map(act(name), ({ account }) => ({ account, suspended: account.suspended })),
     text: ({ account: { name, suspended } }) =>
       suspended
         ? `Suspended the account ${name}. Within 5 seconds its keys get the status 403.`
@@ -52,7 +53,7 @@ const suspension = (act: typeof AccountActs.suspend, example: string) =>
       `, although the account is ${account.suspended ? "suspended" : "active"}`,
   })
 
-export const verb = Verb.group({
+export const command = Command.group({
   create: ["Create an account", create],
   list: ["List the accounts and their available credits", list],
   suspend: [

@@ -3,17 +3,17 @@ import * as Schema from "effect/Schema"
 import type { Detail } from "../../accounts/AuditLog.ts"
 import * as AuditLog from "../../accounts/AuditLog.ts"
 import { table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-export const verb = Verb.onDatabase({
+export const command = Command.onDatabase({
   examples: ["authority audit --limit 20", "authority audit --before 118 --json"],
   declare: (command) =>
     command
       .option("--limit <N>", "maximum lines", "100")
       .option("--before <SEQ>", "only lines with a lower number (default: from the newest)"),
   options: Schema.Struct({
-    limit: Verb.wholeNumber(1, ""),
-    before: Schema.optional(Verb.wholeNumber(1, "")),
+    limit: Command.wholeNumber(1, ""),
+    before: Schema.optional(Command.wholeNumber(1, "")),
   }),
   act: AuditLog.entries,
   text: ({ entries }) =>

@@ -1,26 +1,35 @@
+/** Grants and corrects credits, shows balances and statements, and verifies the ledger. */
+import { closeSync, createReadStream, openSync, rmSync, writeFileSync } from "node:fs"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as AccountActs from "../../accounts/AccountActs.ts"
-import * as Audit from "../../ledger/verification/Audit.ts"
-import { CreditLedger } from "../../ledger/CreditLedger.ts"
-import { ShortText, ShortTextOrNull, StoredText } from "../../contract/fields.ts"
+import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { counted } from "../../contract/counted.ts"
-import * as Heads from "./heads.ts"
-import { table } from "../Output.ts"
-import { statement } from "./statement.ts"
-import * as Verb from "../Verb.ts"
+import { ShortText, ShortTextOrNull, StoredText } from "../../contract/fields.ts"
+import * as Failure from "../../database/Failure.ts"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import { maxProblems } from "../../ledger/verification/Audit.ts"
+import * as Audit from "../../ledger/verification/Audit.ts"
+import * as Heads from "../../ledger/verification/SqlVerification.ts"
+import { OutputFailed } from "../../lists/OutcomeFile.ts"
+import * as Database from "../Database.ts"
+import { type Column, csv, line, row, table } from "../Output.ts"
+import * as Command from "../Command.ts"
 
-const grant = Verb.onDatabase({
+const grant = Command.onDatabase({
   examples: ['authority credits grant --account acme --amount 500 --note "invoice 17"'],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .requiredOption("--amount <N>", "whole credits to add, at least 1")
       .option("--note <TEXT>", "reason, shown in the account's statement (default: none)"),
   options: Schema.Struct({
     account: StoredText,
-    amount: Verb.wholeNumber(1, " of credits"),
+    amount: Command.wholeNumber(1, " of credits"),
     note: Schema.optional(ShortTextOrNull),
   }),
   act: AccountActs.grant,
@@ -29,16 +38,16 @@ const grant = Verb.onDatabase({
   ifLost: () => ", although the credits are granted",
 })
 
-const correct = Verb.onDatabase({
+const correct = Command.onDatabase({
   examples: ['authority credits correct --account acme --amount 9000 --note "typed 10,000"'],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .requiredOption("--amount <N>", "whole credits to take away, at least 1")
       .requiredOption("--note <TEXT>", "reason, shown in the account's statement"),
   options: Schema.Struct({
     account: StoredText,
-    amount: Verb.wholeNumber(1, " of credits"),
+    amount: Command.wholeNumber(1, " of credits"),
     note: ShortText.pipe(
       Schema.filter((note) => note.trim() !== "", {
         message: () => "expected the reason of the correction",
@@ -51,9 +60,9 @@ const correct = Verb.onDatabase({
   ifLost: () => ", although the credits are taken away",
 })
 
-const balance = Verb.onDatabase({
+const balance = Command.onDatabase({
   examples: ["authority credits balance --account acme"],
-  declare: (command) => command.requiredOption(...Verb.account),
+  declare: (command) => command.requiredOption(...Command.account),
   options: Schema.Struct({ account: StoredText }),
   act: ({ account }) => AccountActs.balance(account),
   text: (document) =>
@@ -68,13 +77,88 @@ const balance = Verb.onDatabase({
     ),
 })
 
+const statement = Command.make({
+  examples: ["authority credits statement --account acme --since 2026-11-01 --format csv"],
+  declare: (command) =>
+    command
+      .requiredOption(...Command.account)
+      .option("--since <TIME>", "first time to include (default: the first entry)")
+      .option("--until <TIME>", "end of the period, exclusive (default: now)")
+      .addOption(Command.formatOption()),
+  options: Schema.Struct({
+    account: StoredText,
+    ...Command.period,
+    format: Command.format,
+  }),
+  run: ({ account, format, since, until }, json) =>
+    Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const keys = yield* ApiKeys
+      const { id, name } = yield* AccountActs.find(account)
+      const labels = new Map((yield* keys.list(id)).map((key) => [String(key.id), key.label]))
+      const entries = ledger.statement(id, { since, until }).pipe(
+        Stream.map((stored) => {
+          const { key, sequence: _, ...entry } = AccountActs.entryOf(stored)
+          const note = stored.note
+          return { ...entry, note, key: key && { id: key, label: labels.get(key) ?? null } }
+        }),
+      )
+      yield* Stream.runForEach(writers[json ? "json" : format](entries, name), line)
+    }).pipe(Effect.provide(Database.existing)),
+})
+
+type Line = Omit<ReturnType<typeof AccountActs.entryOf>, "key" | "sequence"> & {
+  readonly note: string | null
+  /** The key of a charge; null when it is not known. */
+  readonly key: { readonly id: string; readonly label: string | null } | null
+}
+
+const columns: ReadonlyArray<Column<Line>> = [
+  ["TIME".padEnd(24), "time", ({ at }) => at],
+  ["KIND".padEnd(10), "kind", ({ kind }) => kind],
+  ["AMOUNT".padStart(12), "amount", ({ amount }) => amount],
+  ["BALANCE".padStart(14), "balance", ({ balanceAfter }) => balanceAfter],
+  ["URLS", "urls", ({ urls }) => urls],
+  [null, "request_id", ({ requestId }) => requestId],
+  ["REQUEST OR NOTE".padEnd(36), null, ({ note, requestId }) => requestId ?? note],
+  [null, "note", ({ note }) => note],
+  [null, "key_id", ({ key }) => key && key.id],
+  [null, "key_label", ({ key }) => key && key.label],
+  ["KEY", null, ({ key }) => key && (key.label ?? key.id)],
+]
+
+type Lines<E> = Stream.Stream<Line, E>
+
+const writers = {
+  table: <E>(lines: Lines<E>) =>
+    Stream.concat(
+      Stream.make(table(columns, [])),
+      Stream.map(lines, (line) => row(columns, line)),
+    ),
+  csv: <E>(lines: Lines<E>) =>
+    Stream.concat(
+      Stream.make(csv(columns, [])),
+      Stream.map(lines, (line) => csv(columns, [line], false)),
+    ),
+  json: <E>(lines: Lines<E>, account: string) =>
+    lines.pipe(
+      Stream.zipWithIndex,
+      Stream.map(([line, i]) => (i === 0 ? "" : ",") + JSON.stringify(line)),
+      (entries) =>
+        Stream.concat(
+          Stream.make(`{"account":${JSON.stringify(account)},"entries":[`),
+          Stream.concat(entries, Stream.make("]}")),
+        ),
+    ),
+}
+
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {
     return `the ledger has errors (${counted(this.problems, "problem")}); grant no more credits, and restore a backup`
   }
 }
 
-const verify = Verb.onDatabase({
+const verify = Command.onDatabase({
   examples: [
     "authority credits verify",
     "authority credits verify --against heads-monday --heads heads-tuesday",
@@ -92,10 +176,10 @@ const verify = Verb.onDatabase({
       const { verify } = yield* CreditLedger
       const { accounts, entries, problems } = Audit.withProblems(
         yield* verify,
-        against === undefined ? [] : yield* Heads.compare(against),
+        against === undefined ? [] : yield* compareHeads(against),
       )
       const ok = problems.length === 0
-      const heads = ok && file !== undefined ? { file, ...(yield* Heads.write(file)) } : undefined
+      const heads = ok && file !== undefined ? { file, ...(yield* writeHeads(file)) } : undefined
       return { ok, accounts, entries, problems, heads }
     }),
   text: ({ accounts, entries, heads, ok, problems }, { against }) =>
@@ -113,7 +197,63 @@ const verify = Verb.onDatabase({
     problems.length === 0 ? undefined : new BooksBroken({ problems: problems.length }),
 })
 
-export const verb = Verb.group({
+class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
+
+/** Writes a new file with one line for each account. Returns the file's SHA-256 digest. */
+const writeHeads = (file: string) =>
+  Effect.acquireUseRelease(
+    Effect.try({ try: () => openSync(file, "wx"), catch: OutputFailed.of(file) }),
+    (descriptor) =>
+      Heads.heads.pipe(
+        Stream.tap((head) =>
+          Effect.try({
+            // Writes the whole line or throws: `writeSync` may write a part on a full disk.
+            try: () => writeFileSync(descriptor, `${Heads.lineOf(head)}\n`),
+            catch: OutputFailed.of(file),
+          }),
+        ),
+        Heads.digest,
+        Effect.onError(() => Effect.sync(() => rmSync(file, { force: true }))),
+      ),
+    (descriptor) => Effect.sync(() => closeSync(descriptor)),
+  )
+
+const decode = Schema.decode(Heads.Line)
+
+/** Returns the first 100 problems that show that the ledger does not continue the file's heads. */
+const compareHeads = (file: string) =>
+  NodeStream.fromReadable(
+    () => createReadStream(file),
+    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${Failure.ofFile(error)}` }),
+  ).pipe(
+    Stream.decodeText("utf8"),
+    Stream.splitLines,
+    Stream.orElseIfEmptyStream(
+      () =>
+        new UnreadableHeads({
+          message: `${file} is empty, so it proves nothing; name a file that 'authority credits verify --heads' wrote`,
+        }),
+    ),
+    Stream.zipWithIndex,
+    Stream.mapEffect(([line, i]) =>
+      Effect.mapError(
+        decode(line),
+        () =>
+          new UnreadableHeads({
+            message: `${file}: line ${i + 1} is not a head, as 'authority credits verify --heads' writes it`,
+          }),
+      ),
+    ),
+    // Version 1.1.0 ended the file with a head of the audit log.
+    Stream.filter(([accountId]) => accountId !== "audit"),
+    Stream.mapEffect(([accountId, entries, head]) => Heads.problemOf({ accountId, entries, head })),
+    Stream.filter((problem) => problem !== undefined),
+    Stream.take(maxProblems),
+    Stream.runCollect,
+    Effect.map(Chunk.toReadonlyArray),
+  )
+
+export const command = Command.group({
   grant: ["Add credits to an account", grant],
   correct: ["Take away credits that were granted by mistake", correct],
   balance: ["Show the credits of an account", balance],

@@ -14,10 +14,10 @@ import * as RankList from "../../providers/dataset/RankList.ts"
 import { Rankings } from "../../providers/dataset/Rankings.ts"
 import * as Database from "../Database.ts"
 import * as Progress from "../Progress.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
-const load = Verb.act({
+const load = Command.act({
   examples: ["authority dataset import tranco.csv.gz --format tranco --top 100000"],
   declare: (command) =>
     command
@@ -34,7 +34,7 @@ const load = Verb.act({
   options: Schema.Struct({
     file: Schema.String,
     format: RankList.Format,
-    top: Schema.optional(Verb.wholeNumber(1, "")),
+    top: Schema.optional(Command.wholeNumber(1, "")),
   }),
   act: ({ file, format, top: limit = Number.POSITIVE_INFINITY }) =>
     Effect.gen(function* () {
@@ -81,7 +81,7 @@ const load = Verb.act({
   },
 })
 
-export const verb = Verb.group({
+export const command = Command.group({
   import: ["Import a public ranking; it replaces the previous ranking", load],
 })
 

@@ -20,7 +20,7 @@ import * as Logging from "../Logging.ts"
 import * as ProviderStatus from "../../server/ProviderStatus.ts"
 import { adminToken } from "../../server/adminToken.ts"
 import * as Stores from "../../server/Stores.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
 interface Finding {
   readonly state: "ok" | "warning" | "failure"
@@ -41,7 +41,7 @@ class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<
   }
 }
 
-export const verb = Verb.act({
+export const command = Command.act({
   examples: ["authority doctor"],
   options: Schema.Struct({}),
   act: () =>

@@ -5,9 +5,9 @@ import { defaultRows, maxRows } from "../../contract/Limits.ts"
 import * as FigureHistory from "../../providers/figures/FigureHistory.ts"
 import * as Settings from "../../Settings.ts"
 import { table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
-export const verb = Verb.onDatabase({
+export const command = Command.onDatabase({
   examples: ["authority history example.com --limit 10"],
   declare: (command) =>
     command
@@ -15,7 +15,7 @@ export const verb = Verb.onDatabase({
       .option("--limit <N>", "maximum observations, newest first", String(defaultRows)),
   options: Schema.Struct({
     url: Schema.String,
-    limit: Verb.wholeNumber(1, "").pipe(
+    limit: Command.wholeNumber(1, "").pipe(
       Schema.filter((limit) => limit <= maxRows),
       Schema.annotations({
         message: () => ({ message: `expected 1 to ${maxRows}`, override: true }),

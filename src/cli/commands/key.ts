@@ -1,4 +1,4 @@
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as ApiKey from "../../accounts/ApiKey.ts"
 import * as KeyActs from "../../accounts/KeyActs.ts"
@@ -8,7 +8,7 @@ import { ShortTextOrNull, StoredText } from "../../contract/fields.ts"
 import { printable } from "../../check/printable.ts"
 import { Lifetime, TimeSpan } from "../../accounts/TimeSpan.ts"
 import { table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
 const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
 
@@ -44,14 +44,14 @@ const issued = {
     `; the key was not shown; revoke it with 'authority key revoke ${id}'`,
 }
 
-const create = Verb.onDatabase({
+const create = Command.onDatabase({
   examples: [
     'authority key create --account acme --label "rank tracker" --expires-in 90d',
     "authority key create --account acme --label interns --budget 500/day",
   ],
   declare: (command) =>
     command
-      .requiredOption(...Verb.account)
+      .requiredOption(...Command.account)
       .option("--label <TEXT>", "purpose of the key (default: none)")
       .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)")
       .option(budgetOption, "most credits in a period, such as 500/day (default: unlimited)")
@@ -67,9 +67,9 @@ const create = Verb.onDatabase({
   ...issued,
 })
 
-const list = Verb.onDatabase({
+const list = Command.onDatabase({
   examples: ["authority key list --account acme"],
-  declare: (command) => command.requiredOption(...Verb.account),
+  declare: (command) => command.requiredOption(...Command.account),
   options: Schema.Struct({ account: StoredText }),
   act: ({ account }) => KeyActs.list(account),
   text: ({ keys }) =>
@@ -93,7 +93,7 @@ const list = Verb.onDatabase({
     ),
 })
 
-const update = Verb.onDatabase({
+const update = Command.onDatabase({
   examples: [
     "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read",
     "authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --budget 2000/month",
@@ -116,21 +116,18 @@ const update = Verb.onDatabase({
       { message: () => "nothing to change: add --label, --budget or --scopes" },
     ),
   ),
-  act: ({ id, ...change }) => KeyActs.update(id, change),
-  // The document of 1.1.0.
-  more: ({ key: { expiresAt, id, label, scopes, ...key } }) => ({
-    id,
-    label,
-    budget: key.budget && Budget.textOf(key.budget),
-    scopes,
-    expiresAt,
-  }),
+  act: ({ id, ...change }) =>
+    Effect.map(KeyActs.update(id, change), ({ key }) => {
+      const { budget, expiresAt, label, scopes } = key
+      // The fields beside `key` are those of 1.1.0.
+      return { key, id, label, budget: budget && Budget.textOf(budget), scopes, expiresAt }
+    }),
   text: ({ key: { budget, id, label, scopes, start } }) =>
     `Changed the key ${start}… (${id}): label ${printable(label ?? "none")}, budget ${budget === null ? "none" : Budget.textOf(budget)}, scopes ${Scope.textOf(scopes)}. A budget counts at once, and the service takes over the scopes within 5 seconds.`,
   ifLost: () => ", although the key is changed",
 })
 
-const rotate = Verb.onDatabase({
+const rotate = Command.onDatabase({
   examples: ["authority key rotate 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --grace 24h"],
   declare: (command) =>
     command
@@ -141,7 +138,7 @@ const rotate = Verb.onDatabase({
   ...issued,
 })
 
-const revoke = Verb.onDatabase({
+const revoke = Command.onDatabase({
   examples: ["authority key revoke 018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
   declare: (command) => command.argument(...idArgument),
   options: Schema.Struct({ id: ApiKey.ApiKeyId }),
@@ -149,7 +146,7 @@ const revoke = Verb.onDatabase({
   text: ({ id }) => `Revoked the key ${id}.`,
 })
 
-export const verb = Verb.group({
+export const command = Command.group({
   create: ["Create a key for an account, and show its secret once", create],
   list: ["List the keys of an account, without their secrets", list],
   update: ["Change the label, the budget or the scopes of a key", update],

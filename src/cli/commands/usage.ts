@@ -4,15 +4,14 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as AccountActs from "../../accounts/AccountActs.ts"
 import { maxRows } from "../../contract/Limits.ts"
-import * as Parameter from "../../contract/Parameter.ts"
 import { StoredText } from "../../contract/fields.ts"
 import * as UsageReport from "../../ledger/usage/UsageReport.ts"
 import { type Column, csv, table } from "../Output.ts"
-import * as Verb from "../Verb.ts"
+import * as Command from "../Command.ts"
 
 const groups = Schema.Literal("day", "key", "account")
 
-export const verb = Verb.onDatabase({
+export const command = Command.onDatabase({
   examples: [
     "authority usage --account acme --since 2026-11-01",
     "authority usage --account acme --by key --format csv",
@@ -20,19 +19,18 @@ export const verb = Verb.onDatabase({
   ],
   declare: (command) =>
     command
-      .option(Verb.account[0], `${Verb.account[1]} (default: all accounts)`)
+      .option(Command.account[0], `${Command.account[1]} (default: all accounts)`)
       .option("--since <TIME>", "first UTC day to include (default: the first day with usage)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .addOption(
         new Option("--by <GROUP>", "what a row sums up").choices(groups.literals).default("day"),
       )
-      .addOption(Verb.formatOption()),
+      .addOption(Command.formatOption()),
   options: Schema.Struct({
     account: Schema.optional(StoredText),
-    since: Schema.optional(Parameter.Time),
-    until: Schema.optional(Parameter.Time),
+    ...Command.period,
     by: groups,
-    format: Verb.format,
+    format: Command.format,
   }),
   act: ({ account, by, since, until }) =>
     // One account has few rows. Of all accounts, the newest days, or those with most credits.

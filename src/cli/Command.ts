@@ -1,9 +1,10 @@
-/** Declares a verb, such as `account create`: commander parses it, and a schema decodes it. */
-import { type Command, Option } from "commander"
+/** Declares a command, such as `account create`: commander parses it, and a schema decodes it. */
+import { type Command as Parser, Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Parameter from "../contract/Parameter.ts"
 import { Credits } from "../ledger/Credits.ts"
 import * as Database from "./Database.ts"
 import { print } from "./Output.ts"
@@ -11,21 +12,21 @@ import { print } from "./Output.ts"
 type Program = Effect.Effect<void, Error>
 
 /**
- * Adds arguments, options and help to a command. When commander has parsed a line with this
- * command, `choose` gets the program to run.
+ * Adds arguments, options and help to commander's command. When commander has parsed a line with
+ * it, `choose` gets the program to run.
  */
-export type Verb = (command: Command, choose: (program: Program) => void) => void
+export type Command = (command: Parser, choose: (program: Program) => void) => void
 
 interface Declaration<A, I> {
   readonly examples: ReadonlyArray<string>
-  readonly declare?: (command: Command) => Command
+  readonly declare?: (command: Parser) => Parser
   /** Decodes the options by their names in camelCase, and the arguments in lower case. */
   readonly options: Schema.Schema<A, I>
   readonly run: (options: A, json: boolean) => Program
 }
 
 export const make =
-  <A, I>({ declare, examples, options, run }: Declaration<A, I>): Verb =>
+  <A, I>({ declare, examples, options, run }: Declaration<A, I>): Command =>
   (command, choose) => {
     declare?.(command)
     command
@@ -46,36 +47,32 @@ interface Act<A, I, Document, R> extends Omit<Declaration<A, I>, "run"> {
   readonly act: (options: A) => Effect.Effect<Document, Error, R>
   /** The document as text. */
   readonly text: (document: Document, options: A) => string
-  /** Fields that only the command prints in its JSON. */
-  readonly more?: (document: Document) => object
   /** What an error adds when the act was done, but its document could not be printed. */
   readonly ifLost?: (document: Document) => string
   /** Fails after the document is printed. */
   readonly failure?: (document: Document) => Error | undefined
 }
 
-/** A verb that does one act, and prints the document of the act. */
+/** A command that does one act, and prints the document of the act. */
 export const act = <A, I, Document extends object>({
   act,
   failure = () => undefined,
   ifLost = () => "",
-  more = () => ({}),
   text,
   ...declaration
-}: Act<A, I, Document, never>): Verb =>
+}: Act<A, I, Document, never>): Command =>
   make({
     ...declaration,
     run: (options, json) =>
       Effect.gen(function* () {
         const document = yield* act(options)
-        const printed = { ...document, ...more(document) }
-        yield* print(json, printed, text(document, options), ifLost(document))
+        yield* print(json, document, text(document, options), ifLost(document))
         const error = failure(document)
         if (error !== undefined) return yield* Effect.fail(error)
       }),
   })
 
-/** A verb that does one act on the database, which must exist unless `stores` creates it. */
+/** A command that does one act on the database, which must exist unless `stores` creates it. */
 export const onDatabase = <A, I, Document extends object>({
   act: acting,
   stores = Database.existing,
@@ -83,16 +80,16 @@ export const onDatabase = <A, I, Document extends object>({
 }: Act<A, I, Document, Database.Services> & { readonly stores?: typeof Database.existingOrNew }) =>
   act({ ...declaration, act: (options) => Effect.provide(acting(options), stores) })
 
-/** A verb that only groups subcommands. */
+/** A command that only groups subcommands. */
 export const group =
-  (parts: Readonly<Record<string, readonly [description: string, verb: Verb]>>): Verb =>
+  (parts: Readonly<Record<string, readonly [description: string, part: Command]>>): Command =>
   (command, choose) => {
-    for (const [name, [description, verb]] of Object.entries(parts)) {
-      verb(command.command(name).description(description), choose)
+    for (const [name, [description, part]] of Object.entries(parts)) {
+      part(command.command(name).description(description), choose)
     }
   }
 
-const valuesOf = (command: Command): unknown => ({
+const valuesOf = (command: Parser): unknown => ({
   ...command.opts(),
   ...Object.fromEntries(
     command.registeredArguments.map((argument, i) => [
@@ -102,7 +99,7 @@ const valuesOf = (command: Command): unknown => ({
   ),
 })
 
-const messageOf = (command: Command, error: ParseResult.ParseError) => {
+const messageOf = (command: Parser, error: ParseResult.ParseError) => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   const key = issue?.path[0]
   // A rule about all options together.
@@ -115,7 +112,13 @@ const messageOf = (command: Command, error: ParseResult.ParseError) => {
 
 export const account = ["--account <NAME>", "name or id of the account"] as const
 
-export const json = Schema.optionalWith(Schema.Boolean, { default: () => false })
+/** An option without a value. */
+export const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+export const period = {
+  since: Schema.optional(Parameter.Time),
+  until: Schema.optional(Parameter.Time),
+}
 
 export const format = Schema.Literal("table", "csv", "json")
 

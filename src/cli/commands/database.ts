@@ -1,30 +1,41 @@
-/** Copies a SQLite database while it is in use, verifies the copy, and restores such copies. */
+/** Migrates the database. Copies a SQLite database in use, verifies the copy, and restores it. */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { AuditLog } from "../../accounts/AuditLog.ts"
-import { CreditLedger } from "../../ledger/CreditLedger.ts"
-import * as Heads from "../../ledger/verification/SqlVerification.ts"
-import * as Stores from "../../server/Stores.ts"
-import * as Settings from "../../Settings.ts"
+import { counted } from "../../contract/counted.ts"
+import { newest } from "../../database/migrations/Migrations.ts"
 import * as Presence from "../../database/Presence.ts"
 import * as Sqlite from "../../database/Sqlite.ts"
 import * as SqliteRestore from "../../database/SqliteRestore.ts"
 import { failWithStoreFailure } from "../../database/StoreFailure.ts"
-import { counted } from "../../contract/counted.ts"
-import * as Logging from "../Logging.ts"
-import * as Verb from "../Verb.ts"
+import { CreditLedger } from "../../ledger/CreditLedger.ts"
+import * as Heads from "../../ledger/verification/SqlVerification.ts"
+import * as Stores from "../../server/Stores.ts"
+import * as Settings from "../../Settings.ts"
+import * as Database from "../Database.ts"
+import * as Command from "../Command.ts"
+
+export const migrate = Command.act({
+  examples: ["authority migrate"],
+  options: Schema.Struct({}),
+  act: () =>
+    Stores.migrate.pipe(
+      Effect.map((from) => ({ from, to: newest })),
+      Effect.provide(Database.settings),
+    ),
+  text: ({ from }) =>
+    from === newest
+      ? `The database already has schema ${newest}.`
+      : `Migrated the database from schema ${from} to schema ${newest}.`,
+  ifLost: () => ", although the database is migrated",
+})
 
 class CannotCopy extends Data.TaggedError("CannotCopy")<{ readonly message: string }> {}
-
-const withSettings = Effect.provide(
-  Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer),
-)
 
 /** The file of the settings' database. Fails when that is PostgreSQL. */
 const sqliteFile = (instead: string) =>
@@ -40,7 +51,7 @@ const sqliteFile = (instead: string) =>
 const textOf = ({ accounts, entries, heads }: Effect.Effect.Success<ReturnType<typeof booksOf>>) =>
   `${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`
 
-export const backup = Verb.act({
+export const backup = Command.act({
   examples: ["authority backup /var/backups/authority.db"],
   declare: (command) => command.argument("<FILE>", "path for the new copy of the database"),
   options: Schema.Struct({ file: Schema.String }),
@@ -56,13 +67,13 @@ export const backup = Verb.act({
         ),
       )
       return { file, ...books }
-    }).pipe(withSettings),
+    }).pipe(Effect.provide(Database.settings)),
   text: ({ file, ...books }) => `Copied the database to ${file}; ${textOf(books)}`,
   ifLost: () => ", although the copy is made",
 })
 
 /** Replaces the database with a verified copy of a backup, and keeps the replaced database. */
-export const restore = Verb.act({
+export const restore = Command.act({
   examples: ["authority restore /var/backups/authority.db"],
   declare: (command) =>
     command.argument("<FILE>", "a backup, or another SQLite database of this program"),
@@ -106,7 +117,7 @@ export const restore = Verb.act({
         ),
       )
       return { file: source, database, former: former ?? null, ...verified }
-    }).pipe(withSettings),
+    }).pipe(Effect.provide(Database.settings)),
   text: ({ database, file, former, ...books }) =>
     `Restored ${database} from ${file}; ${textOf(books)}` +
     (former === null ? "" : `\nThe old database is kept as ${former}.`),
