@@ -39,10 +39,15 @@ const runRound = async (program: Program, replicas: Replicas, round: number, isK
   const budget = ["--account", account, "--budget", `${credits}/day`]
   const apiKey = decodeKey(await program.verb("key", "create", ...budget)).key
   const urls = replicas.map(({ url }) => url)
-  const send = (clients: number, count: number, host: (index: number) => string) =>
-    Traffic.run({ urls, apiKey, clients, host, patienceMs, goesOn: (sent) => sent < count })
+  const send = (
+    clients: number,
+    count: number,
+    targets: (index: number) => ReadonlyArray<string>,
+  ) => Traffic.run({ urls, apiKey, clients, targets, patienceMs, goesOn: (sent) => sent < count })
+  const works = () => [`works-${randomUUID()}.example.com`]
+  const fails = () => [`fails-${randomUUID()}.example.com`]
 
-  const crowd = send(requests, requests, (i) => `${i % 4 < 2 ? "fails" : "works"}-${randomUUID()}`)
+  const crowd = send(requests, requests, (i) => (i % 4 < 2 ? fails() : works()))
   if (isKill) {
     await sleep(300 + Math.random() * 700)
     await replicas[0]?.kill()
@@ -59,8 +64,8 @@ const runRound = async (program: Program, replicas: Replicas, round: number, isK
   const isRefused = first.some(({ statuses }) => statuses.at(-1) === 402)
   assert(!isRefused || spent === credits, `a request was refused with ${spent} credits spent`)
 
-  const rest = await send(1, credits - spent, () => `works-${randomUUID()}`)
-  const [above] = await send(1, 1, () => `works-${randomUUID()}`)
+  const rest = await send(1, credits - spent, works)
+  const [above] = await send(1, 1, works)
   assert.deepEqual(above?.statuses, [402])
   const charges = await program.charges(account)
   assert.equal(sumOf(charges), credits)

@@ -37,6 +37,7 @@ import * as Sqlite from "../src/database/Sqlite.ts"
 import { programOn } from "./program.ts"
 import { statement } from "./support/ledger.ts"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
+import * as Traffic from "./traffic.ts"
 
 const clients = 8
 const loadMs = 2500
@@ -56,17 +57,13 @@ interface Step {
   readonly bytes: Buffer
 }
 
-interface Batch {
-  readonly urls: ReadonlyArray<string>
-  readonly key: string | undefined
-}
-
 const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ granted: Schema.Int }))
 
-const send = async (url: string, apiKey: string, { key, urls }: Batch) => {
-  const response = await postBatch(url, apiKey, urls, key)
-  return { status: response.status, headers: response.headers, text: await response.text() }
-}
+/** A batch checks one of a few hosts, or twenty hosts that no earlier batch has checked. */
+const targets = (index: number) =>
+  index % 4 < 2
+    ? [`site-${index % 9}.com`]
+    : Array.from({ length: 20 }, () => `${randomUUID()}.com`)
 
 /** Runs the service twice under load. The first run ends with a shutdown, the second with a kill. */
 const recordLoad = async (folder: string, library: string) => {
@@ -83,7 +80,7 @@ const recordLoad = async (folder: string, library: string) => {
   const apiKey = await program.newKey("load")
   // `at` is the size of the recording when the answer had arrived.
   const grants: Array<{ at: number; granted: number }> = []
-  const answers: Array<{ at: number; batch: Batch; requestId: string; text: string }> = []
+  const answers: Array<{ at: number; outcome: Traffic.Outcome }> = []
   const grant = async () => {
     const args = ["--account", "load", "--amount", String(extraCredits)]
     const { granted } = decodeBalance(await program.verb("credits", "grant", ...args))
@@ -92,22 +89,18 @@ const recordLoad = async (folder: string, library: string) => {
   const live = async (signal: "SIGTERM" | "SIGKILL") => {
     const { kill, url } = await program.serve()
     let isOver = false
-    const client = async (index: number) => {
-      for (let i = 0; !isOver; i++) {
-        const known = [`site-${i % 9}.com`]
-        const urls = i % 2 === 0 ? known : Array.from({ length: 20 }, () => `${randomUUID()}.com`)
-        const batch: Batch = { urls, key: index % 2 === 0 ? randomUUID() : undefined }
-        const answer = await send(url, apiKey, batch).catch((error: unknown) => {
-          if (!isOver) throw error
-        })
-        if (answer === undefined) return
-        const at = now()
-        assert.equal(answer.status, 200, answer.text)
-        const requestId = answer.headers.get("x-request-id") ?? ""
-        answers.push({ at, batch, requestId, text: answer.text })
-      }
-    }
-    const load = Promise.all(Array.from({ length: clients }, (_, i) => client(i)))
+    const load = Traffic.run({
+      urls: [url],
+      apiKey,
+      clients,
+      targets,
+      patienceMs: 0,
+      goesOn: () => !isOver,
+      onOutcome: (outcome) => {
+        if (outcome.creditsUsed !== undefined) answers.push({ at: now(), outcome })
+        else assert(isOver && outcome.statuses.join() === "0", outcome.said)
+      },
+    })
     await Promise.race([load, Promise.all([grant(), sleep(loadMs)])])
     isOver = true
     if (signal === "SIGTERM") await load
@@ -220,24 +213,21 @@ const check = (folder: string, cut: number, { answers, apiKey, grants }: Recordi
     for (const { granted } of known) assert(balance.granted >= granted, "a grant is lost")
 
     const { url } = yield* Service.Service
-    const entries = yield* statement(id)
-    const charges = new Map<string | null, number>(
-      entries.map(({ amount, requestId }) => [requestId, amount]),
+    const charges = (yield* statement(id)).flatMap(({ amount, kind, requestId }) =>
+      kind === "charge" && requestId !== null ? [[requestId, amount] as const] : [],
     )
-    const arrived = answers.filter(({ at }) => at <= cut)
-    for (const { requestId, text } of arrived) {
-      const { creditsUsed } = decodeBatch(text).quota
-      assert.equal(charges.get(requestId) ?? 0, creditsUsed, `the charge of ${requestId} is lost`)
-    }
-    for (const { batch, requestId, text } of arrived.slice(-replays)) {
-      if (batch.key === undefined) continue
-      const replay = yield* Effect.promise(() => send(url, apiKey, batch))
-      assert.equal(replay.text, text, `the stored answer of ${requestId} is lost`)
+    const arrived = answers.filter(({ at }) => at <= cut).map(({ outcome }) => outcome)
+    const { doubled, lost } = Traffic.tally(arrived, charges)
+    assert.deepEqual({ doubled, lost }, { doubled: 0, lost: 0 })
+    const send = (targets: ReadonlyArray<string>, key?: string) =>
+      Effect.promise(async () => (await postBatch(url, apiKey, targets, key)).text())
+    for (const { key, said, targets } of arrived.slice(-replays)) {
+      if (key !== undefined)
+        assert.equal(yield* send(targets, key), said, "a stored answer is lost")
     }
     yield* Effect.withClock(ledger.expire, anHourLater)
     assert.equal((yield* ledger.balance(id)).held, 0, "credits are held for ever")
-    const fresh = { urls: ["fresh.com"], key: undefined }
-    assert.equal((yield* Effect.promise(() => send(url, apiKey, fresh))).status, 200)
+    assert.equal(decodeBatch(yield* send(["fresh.com"])).quota.creditsUsed, 1)
   }).pipe(
     Effect.provide(
       Service.layer({

@@ -500,7 +500,7 @@ describe.skipIf(isMissing)("the console", () => {
             (isGuessed ? " · read as Windows-1252, not UTF-8" : "")
           yield* act(() => page.getByText(shown, { exact: true }).last().waitFor())
 
-          const { duplicates = 0, guessed, name, targets } = fixture
+          const { duplicates, guessed, name, targets } = fixture
           if (guessed !== undefined) {
             yield* act(() => page.getByRole("button", { name: "What does it cost?" }).click())
             yield* act(() => page.getByText("Confirm the hosts that were guessed").waitFor())

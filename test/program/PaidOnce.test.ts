@@ -129,7 +129,7 @@ describe("the same list", () => {
         const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
         let before = 0
         for (const [i, fixture] of fixtures.entries()) {
-          const { content, duplicates = 0, name, targets, urls } = fixture
+          const { content, duplicates, name, targets, urls } = fixture
           writeFileSync(join(cwd, `${i}.txt`), content)
           const command = args.with(1, `${i}.txt`)
           if (fixture.guessed !== undefined) {
