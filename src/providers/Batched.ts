@@ -38,7 +38,7 @@ import * as Meters from "./ProviderMeters.ts"
 import type { Target } from "../check/Target.ts"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
 import { Recent } from "../check/Recent.ts"
-import { Line, type Ticket, type Tickets, type Waiting } from "./Line.ts"
+import { accountsOf, Line, type Ticket, type Tickets, type Waiting } from "./Line.ts"
 import type { Resilient } from "./Resilient.ts"
 import type { Vendor } from "./Vendor.ts"
 
@@ -77,7 +77,7 @@ export const make = (
       changed: yield* Queue.sliding<void>(1),
       line: new Line(vendor.batchSize),
       tickets: new Map(),
-      memory: new Memory(Duration.toMillis(options.unknownTtl), vendor.billsUnknown),
+      memory: makeMemory(Duration.toMillis(options.unknownTtl), vendor.billsUnknown),
     }
     const logged = Effect.catchAllDefect(dispatch(queue), (bug) => logBug(Cause.die(bug)))
     yield* Effect.forkScoped(Effect.forever(logged))
@@ -171,56 +171,60 @@ const enqueue = (
 
 /** Sends the targets that wait, call after call, and ends when nobody can be asked now. */
 const dispatch = Effect.fnUntraced(function* (queue: Parts) {
-  const { changed, line, memory, meters, permits, scope } = queue
+  const { changed, line, meters, permits, scope } = queue
   yield* Queue.take(changed)
   if (!line.isFull) yield* Effect.sleep(window)
   while (line.hasCall) {
     yield* permits.take(1)
-    const now = yield* MonotonicClock.now
-    const { batch, blocked, ended, late } = line.take(now, (account) =>
-      memory.isBlocked(account, now),
-    )
+    const batch = line.take()
     meters.waiting(line.queued)
+    const ended = Effect.suspend(() => {
+      line.ended(batch)
+      return Effect.zipRight(permits.release(1), Queue.offer(changed, undefined))
+    })
+    yield* Effect.forkIn(Effect.ensuring(ask(queue, batch), ended), scope)
+  }
+})
+
+/**
+ * Makes one call, and answers its targets or repeats it. Leaves out targets that nobody waits for
+ * any more, and those of blocked accounts.
+ */
+const ask: (queue: Parts, batch: ReadonlyArray<Ticket>) => Effect.Effect<void> = Effect.fnUntraced(
+  function* (queue, batch) {
+    const now = yield* MonotonicClock.now
+    const [open, late] = Arr.partition(batch, ({ deadline }) => deadline <= now)
+    const [asked, blocked] = Arr.partition(open, (one) => queue.memory.isBlocked(one.account, now))
     const answers = [
       answerNow(queue, late, () => unanswered, now),
       answerNow(queue, blocked, () => tooManyRefused, now),
     ]
     yield* Effect.all(answers, { discard: true })
-    const over = Effect.suspend(() => {
-      ended()
-      return Effect.zipRight(permits.release(1), Queue.offer(changed, undefined))
-    })
-    yield* Arr.isNonEmptyArray(batch)
-      ? Effect.forkIn(Effect.ensuring(ask(queue, batch), over), scope)
-      : over
-  }
-})
-
-/** Makes one call, and answers its targets or repeats it. */
-const ask = (queue: Parts, batch: Tickets): Effect.Effect<unknown> => {
-  const accounts = new Set(batch.map(({ account }) => account))
-  const lookups = batch.flatMap(({ waiting }) => waiting.map(({ lookup }) => lookup))
-  const context = {
-    account: accounts.size === 1 ? batch[0].account : undefined,
-    requestIds: [...new Set(lookups.map(({ requestId }) => requestId))],
-  }
-  const targets = Arr.map(batch, ({ target }) => target)
-  return queue.vendor.call(targets, context).pipe(
-    Effect.matchEffect({
-      onFailure: (error) => failedCall(queue, batch, error),
-      onSuccess: ({ outcomes }) => {
-        accounts.forEach((account) => queue.line.clear(account))
-        return answerAll(queue, batch, (i) => outcomes[i] ?? missing)
-      },
-    }),
-    Effect.catchAllDefect((bug) =>
-      Effect.zipRight(
-        logBug(Cause.die(bug)),
-        answerAll(queue, batch, () => broken),
+    if (!Arr.isNonEmptyArray(asked)) return
+    const accounts = accountsOf(asked)
+    const lookups = asked.flatMap(({ waiting }) => waiting.map(({ lookup }) => lookup))
+    const context = {
+      account: accounts.size === 1 ? asked[0].account : undefined,
+      requestIds: [...new Set(lookups.map(({ requestId }) => requestId))],
+    }
+    const targets = Arr.map(asked, ({ target }) => target)
+    yield* queue.vendor.call(targets, context).pipe(
+      Effect.matchEffect({
+        onFailure: (error) => failedCall(queue, asked, error),
+        onSuccess: ({ outcomes }) => {
+          accounts.forEach((account) => queue.line.clear(account))
+          return answerAll(queue, asked, (i) => outcomes[i] ?? missing)
+        },
+      }),
+      Effect.catchAllDefect((bug) =>
+        Effect.zipRight(
+          logBug(Cause.die(bug)),
+          answerAll(queue, asked, () => broken),
+        ),
       ),
-    ),
-  )
-}
+    )
+  },
+)
 
 const failedCall = (queue: Parts, batch: Tickets, error: ProviderError) => {
   const { account } = batch[0]
@@ -264,11 +268,7 @@ const halve = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: 
     memory.remember(target, failureOf(error), now)
     return yield* answerNow(queue, batch, () => failureOf(error), now)
   }
-  for (const half of Arr.chunksOf(batch, Math.ceil(batch.length / 2))) {
-    yield* memory.isBlocked(account, yield* MonotonicClock.now)
-      ? answerAll(queue, half, () => tooManyRefused)
-      : ask(queue, half)
-  }
+  for (const half of Arr.chunksOf(batch, Math.ceil(batch.length / 2))) yield* ask(queue, half)
 })
 
 const answerAll = (queue: Parts, batch: Tickets, outcomeOf: (index: number) => Outcome) =>
@@ -304,61 +304,53 @@ const answerNow = (
   )
 }
 
+type Memory = ReturnType<typeof makeMemory>
+
 /** What is remembered of targets without figures, and of the accounts that asked for them. */
-class Memory {
-  private readonly outcomes = new Lru<{ readonly outcome: Outcome; readonly until: number }>(
-    maxRemembered,
-  )
-  private readonly refused = new Recent(refusedPerMs)
-  private readonly unknown = new Recent(unknownPerMs)
+const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
+  const outcomes = new Lru<{ readonly outcome: Outcome; readonly until: number }>(maxRemembered)
+  const refused = new Recent(refusedPerMs)
+  const unknown = new Recent(unknownPerMs)
   /** The accounts that the log has named lately. */
-  private readonly named = new Recent(unknownPerMs)
-  private readonly ttlMs: number
-  private readonly billsUnknown: boolean
+  const named = new Recent(unknownPerMs)
 
-  constructor(ttlMs: number, billsUnknown: boolean) {
-    this.ttlMs = ttlMs
-    this.billsUnknown = billsUnknown
-  }
+  const remember = ({ page }: Target, outcome: Outcome, now: number) =>
+    outcomes.set(page, { outcome, until: now + ttlMs })
+  const isBlocked = (account: string, now: number) => refused.count(account, now) >= maxRefused
 
-  outcomeOf({ page }: Target, now: number): Outcome | undefined {
-    const entry = this.outcomes.get(page)
-    return entry !== undefined && now < entry.until ? entry.outcome : undefined
-  }
+  return {
+    remember,
+    isBlocked,
+    outcomeOf: ({ page }: Target, now: number) => {
+      const entry = outcomes.get(page)
+      return entry !== undefined && now < entry.until ? entry.outcome : undefined
+    },
 
-  remember({ page }: Target, outcome: Outcome, now: number): void {
-    this.outcomes.set(page, { outcome, until: now + this.ttlMs })
-  }
+    /** The vendor does not know a target. */
+    isUnknown: (target: Target, account: string, outcome: Outcome, now: number) => {
+      remember(target, outcome, now)
+      if (billsUnknown) unknown.add(account, 1, now)
+    },
 
-  /** The vendor does not know a target. */
-  isUnknown(target: Target, account: string, outcome: Outcome, now: number): void {
-    this.remember(target, outcome, now)
-    if (this.billsUnknown) this.unknown.add(account, 1, now)
-  }
+    /** The vendor refused a call for a target. Returns true when this blocks the account. */
+    wasRefused: (account: string, now: number) => {
+      refused.add(account, 1, now)
+      return refused.count(account, now) === maxRefused
+    },
 
-  /** The vendor refused a call for a target. Returns true when this blocks the account. */
-  wasRefused(account: string, now: number): boolean {
-    this.refused.add(account, 1, now)
-    return this.refused.count(account, now) === maxRefused
-  }
+    /** Returns why the account's new targets are not asked for; undefined when they are. */
+    refusalOf: (account: string, charged: number, now: number) => {
+      if (isBlocked(account, now)) return tooManyRefused
+      const allowed = freeUnknown + unknownPerCredit * charged
+      return unknown.count(account, now) >= allowed ? tooManyUnknown : undefined
+    },
 
-  isBlocked(account: string, now: number): boolean {
-    return this.refused.count(account, now) >= maxRefused
-  }
-
-  /** Returns why the account's new targets are not asked for; undefined when they are. */
-  refusalOf(account: string, charged: number, now: number): Outcome | undefined {
-    if (this.isBlocked(account, now)) return tooManyRefused
-    return this.unknown.count(account, now) >= freeUnknown + unknownPerCredit * charged
-      ? tooManyUnknown
-      : undefined
-  }
-
-  /** Returns true once in a while for an account, so that the log names it once. */
-  isNews(account: string, now: number): boolean {
-    if (this.named.count(account, now) > 0) return false
-    this.named.add(account, 1, now)
-    return true
+    /** Returns true once in a while for an account, so that the log names it once. */
+    isNews: (account: string, now: number) => {
+      if (named.count(account, now) > 0) return false
+      named.add(account, 1, now)
+      return true
+    },
   }
 }
 
@@ -373,16 +365,19 @@ const record = (
   batch: ReadonlyArray<Ticket>,
   outcomes: ReadonlyArray<Outcome>,
 ) => {
-  const lines: Array<Effect.Effect<void>> = []
-  outcomes.forEach((outcome, i) => {
-    if (outcome._tag === "Checked") return
-    meters.failed[outcome.cause](1)
-    const line = Effect.logDebug("The provider has no figures for a target.", outcome.detail)
-    const { cause } = outcome
-    lines.push(Effect.annotateLogs(line, { target: batch[i]?.target.page, cause }))
-  })
-  meters.checked(outcomes.length - lines.length)
-  return lines.length === 0 ? Effect.void : Effect.all(lines, { discard: true })
+  const failures = outcomes.flatMap((outcome, i) =>
+    outcome._tag === "Failed" ? [{ ...outcome, target: batch[i]?.target.page }] : [],
+  )
+  meters.checked(outcomes.length - failures.length)
+  for (const { cause } of failures) meters.failed[cause](1)
+  return Effect.forEach(
+    failures,
+    ({ cause, detail, target }) =>
+      Effect.logDebug("The provider has no figures for a target.", detail).pipe(
+        Effect.annotateLogs({ target, cause }),
+      ),
+    { discard: true },
+  )
 }
 
 const warnOfRefused = (account: string) =>

@@ -42,8 +42,7 @@ export class Line {
 
   /** True when at least one account may be asked now. */
   get hasCall(): boolean {
-    for (const account of this.accounts.keys()) if (this.mayAsk(account)) return true
-    return false
+    return [...this.accounts.keys()].some((account) => this.mayAsk(account))
   }
 
   lengthOf(account: string): number {
@@ -70,47 +69,48 @@ export class Line {
   }
 
   /**
-   * Takes the targets of one call from the accounts in turn; those of a suspect account alone.
-   * `late` are targets that nobody waits for any more. `ended` must be called after the call.
+   * Takes the targets of one call, an equal share from each account; those of a suspect account
+   * alone. `ended` must be called after the call.
    */
-  take(now: number, isBlocked: (account: string) => boolean) {
-    const batch: Array<Ticket> = []
-    const blocked: Array<Ticket> = []
-    const late: Array<Ticket> = []
-    const takeFrom = (account: string, max: number) => {
-      const waiting = this.accounts.get(account) ?? []
-      this.accounts.delete(account)
-      const taken = waiting.splice(0, max)
-      this.queued -= taken.length
-      // The account goes to the end, so that the next one is served first.
-      if (waiting.length > 0) this.accounts.set(account, waiting)
-      const asked = isBlocked(account) ? blocked : batch
-      for (const ticket of taken) (ticket.deadline > now ? asked : late).push(ticket)
-    }
+  take(): ReadonlyArray<Ticket> {
     const turns = [...this.accounts.keys()].filter((account) => this.mayAsk(account))
-    const [first] = turns
-    if (first !== undefined && this.suspects.has(first)) takeFrom(first, this.batchSize)
-    else {
-      const others = turns.filter((account) => !this.suspects.has(account))
-      while (
-        batch.length < this.batchSize &&
-        others.some((account) => this.accounts.has(account))
-      ) {
-        const share = Math.max(1, Math.floor((this.batchSize - batch.length) / others.length))
-        for (const account of others) {
-          if (batch.length < this.batchSize && this.accounts.has(account)) takeFrom(account, share)
-        }
-      }
-    }
-    const asked = new Set(batch.map(({ account }) => account))
-    for (const account of asked) this.inFlight.set(account, (this.inFlight.get(account) ?? 0) + 1)
-    const ended = () => {
+    const alone = turns.slice(0, 1).filter((account) => this.suspects.has(account))
+    let asked = alone.length > 0 ? alone : turns.filter((account) => !this.suspects.has(account))
+    const batch: Array<Ticket> = []
+    while (batch.length < this.batchSize && asked.length > 0) {
+      const share = Math.ceil((this.batchSize - batch.length) / asked.length)
       for (const account of asked) {
-        const others = (this.inFlight.get(account) ?? 1) - 1
-        if (others === 0) this.inFlight.delete(account)
-        else this.inFlight.set(account, others)
+        const room = this.batchSize - batch.length
+        if (room > 0) batch.push(...this.takeFrom(account, Math.min(share, room)))
       }
+      asked = asked.filter((account) => this.accounts.has(account))
     }
-    return { batch, blocked, late, ended }
+    for (const account of accountsOf(batch)) {
+      this.inFlight.set(account, (this.inFlight.get(account) ?? 0) + 1)
+    }
+    return batch
+  }
+
+  /** The call for these targets has ended. */
+  ended(batch: ReadonlyArray<Ticket>): void {
+    for (const account of accountsOf(batch)) {
+      const others = (this.inFlight.get(account) ?? 1) - 1
+      if (others === 0) this.inFlight.delete(account)
+      else this.inFlight.set(account, others)
+    }
+  }
+
+  private takeFrom(account: string, max: number): ReadonlyArray<Ticket> {
+    const waiting = this.accounts.get(account) ?? []
+    const taken = waiting.splice(0, max)
+    this.queued -= taken.length
+    // The account goes to the end, so that the next one is served first.
+    this.accounts.delete(account)
+    if (waiting.length > 0) this.accounts.set(account, waiting)
+    return taken
   }
 }
+
+/** The accounts that these targets belong to. */
+export const accountsOf = (batch: ReadonlyArray<Ticket>): ReadonlySet<string> =>
+  new Set(batch.map(({ account }) => account))

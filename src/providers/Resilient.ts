@@ -33,14 +33,13 @@ const cooldownMs = 15_000
 const probeExhaustedMs = 600_000
 const maxExhaustedMs = Duration.toMillis("32 days")
 const maxPauseMs = Duration.toMillis("1 hour")
-/** Moz limits a caller that got more than 50 answers with a 4xx status in five minutes. */
-const penaltyBeginsAt = 50
 const refusalsPerMs = 300_000
+/** The calls in flight may be refused too: at most so many more than the vendor's `maxRefusals`. */
+const maxRefusedInFlight = 10
 
 /** The circuit is per process. It begins closed. */
 export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): Resilient => {
   const meters = Meters.make(inner.name)
-  const calls = new CallLog()
   const state = new State(inner.maxRefusals)
   const fail = (reason: ProviderError["reason"], detail: string, more = {}) =>
     new ProviderError({ provider: inner.name, reason, detail, ...more })
@@ -58,13 +57,11 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
         }),
         Effect.tapBoth({
           onSuccess: () => Effect.suspend(() => (state.succeeded() ? isBack : Effect.void)),
-          onFailure: (error) =>
-            Effect.flatMap(MonotonicClock.now, (now) => failed(error, context.account, now)),
+          onFailure: (error) => failed(error, context.account),
         }),
         Effect.ensuring(
           Effect.map(MonotonicClock.now, (now) => {
-            state.end(isProbe)
-            calls.took(now - startedAt)
+            state.end(isProbe, now - startedAt)
             meters.callSeconds((now - startedAt) / 1000)
             meters.callsInFlight(state.inFlight, concurrency)
           }),
@@ -74,23 +71,23 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
 
   const isBack = Effect.logInfo("The exhausted provider answers again.", inner.name)
 
-  const failed = (error: ProviderError, account: string | undefined, now: number) => {
-    meters.failedCalls(error.reason)
-    const isNew = state.failed(error, account, now)
-    const warning =
-      error.reason !== "Exhausted"
-        ? Effect.logWarning(
-            "A call to the provider failed. If this message repeats, run 'authority doctor'.",
-            error.message,
-          )
-        : isNew
-          ? Effect.logWarning(
-              "A provider is exhausted: its quota or its ceiling is used up, or a payment is due. URLs get PROVIDER_ERROR, unless another provider answers. Every ten minutes one call asks whether this is over. To continue at once, pay or buy more or raise the ceiling, and restart the service.",
-              error.message,
-            )
-          : Effect.void
-    return Effect.zipRight(calls.failed(error), warning)
-  }
+  const failed = Effect.fnUntraced(function* (error: ProviderError, account: string | undefined) {
+    const { message, reason } = error
+    meters.failedCalls(reason)
+    state.remember({ at: yield* Clock.currentTimeMillis, reason, message })
+    const isNewlyExhausted = state.failed(error, account, yield* MonotonicClock.now)
+    if (reason !== "Exhausted") {
+      yield* Effect.logWarning(
+        "A call to the provider failed. If this message repeats, run 'authority doctor'.",
+        message,
+      )
+    } else if (isNewlyExhausted) {
+      yield* Effect.logWarning(
+        "A provider is exhausted: its quota or its ceiling is used up, or a payment is due. URLs get PROVIDER_ERROR, unless another provider answers. Every ten minutes one call asks whether this is over. To continue at once, pay or buy more or raise the ceiling, and restart the service.",
+        message,
+      )
+    }
+  })
 
   return {
     vendor: {
@@ -102,27 +99,25 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
             const retryAfter = Duration.millis(pauseMs)
             return fail("Throttled", "it asked for a pause", { isUnsent: true, retryAfter })
           }
-          if (state.isExhausted(now) && !state.mayProbeExhausted(now)) {
-            return fail("Exhausted", `not asked, because ${state.exhaustion}`, { isUnsent: true })
-          }
-          const reason = state.openReason(now)
-          return reason === undefined
+          const stop = state.stopOf(now)
+          return stop === undefined || state.mayProbe(stop, now)
             ? attempt(targets, context)
-            : fail("Unavailable", `not asked, because ${reason}`, { isUnsent: true })
+            : fail(stop.reason, `not asked, because ${stop.why}`, { isUnsent: true })
         }),
     },
     circuit: Effect.map(MonotonicClock.now, (now) => {
-      const isExhausted = state.isExhausted(now)
+      const stop = state.stopOf(now)
+      const isExhausted = stop?.reason === "Exhausted"
       return {
         provider: inner.name,
-        openReason: isExhausted ? state.exhaustion : state.openReason(now),
+        openReason: stop && (isExhausted || !state.mayProbe(stop, now)) ? stop.why : undefined,
         isExhausted,
         isPaused: now < state.pausedUntil,
         calls: {
           inFlight: state.inFlight,
           limit: concurrency,
-          latencyMs: calls.latencyMs,
-          errors: calls.errors,
+          latencyMs: state.latencyMs,
+          errors: state.errors,
         },
         status: inner.status,
       }
@@ -130,19 +125,27 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
   }
 }
 
+/** Why the vendor is not asked. From `probeAt` on, one call at a time asks whether it is over. */
+interface Stop {
+  readonly reason: "Exhausted" | "Unavailable"
+  readonly why: string
+  readonly probeAt: number
+  readonly endsAt: number
+}
+
+const never = Number.POSITIVE_INFINITY
+
 /** Decides when calls may be sent. All times are milliseconds of the monotonic clock. */
 class State {
   inFlight = 0
   pausedUntil = Number.NEGATIVE_INFINITY
-  /** Why the vendor was exhausted the last time. */
-  exhaustion = ""
+  latencyMs: number | null = null
+  errors: Calls["errors"] = []
+  private stop: Stop | undefined
+  private isProbing = false
   private failures = 0
   /** The accounts that had a failed call of their own since the last success. */
   private readonly accounts = new Set<string>()
-  private openUntil = Number.NEGATIVE_INFINITY
-  private exhaustedUntil = Number.NEGATIVE_INFINITY
-  private exhaustedProbeAt = Number.NEGATIVE_INFINITY
-  private isProbing = false
   private readonly refusals = new Recent(refusalsPerMs)
   private readonly maxRefusals: number
 
@@ -150,46 +153,49 @@ class State {
     this.maxRefusals = maxRefusals
   }
 
-  isExhausted(now: number): boolean {
-    return now < this.exhaustedUntil
-  }
-
-  /** True when a call may ask an exhausted vendor whether that is over. */
-  mayProbeExhausted(now: number): boolean {
-    return !this.isProbing && now >= this.exhaustedProbeAt
-  }
-
-  /** Returns why no call may be sent, or undefined when one may. */
-  openReason(now: number): string | undefined {
-    const refusals = this.refusals.count("", now)
-    if (refusals >= this.maxRefusals || refusals + this.inFlight >= penaltyOf(this.maxRefusals)) {
-      return `the provider refused ${refusals} calls in the last five minutes`
+  stopOf(now: number): Stop | undefined {
+    if (this.stop !== undefined && now >= this.stop.endsAt) this.stop = undefined
+    if (this.stop?.reason === "Exhausted") return this.stop
+    const refused = this.refusals.count("", now)
+    if (
+      refused >= this.maxRefusals ||
+      refused + this.inFlight >= this.maxRefusals + maxRefusedInFlight
+    ) {
+      const why = `the provider refused ${refused} calls in the last five minutes`
+      return { reason: "Unavailable", why, probeAt: never, endsAt: never }
     }
-    return this.isOpen && (now < this.openUntil || this.isProbing)
-      ? `${this.failures} calls in a row have failed`
-      : undefined
+    return this.stop
+  }
+
+  mayProbe({ probeAt }: Stop, now: number): boolean {
+    return !this.isProbing && now >= probeAt
   }
 
   /** Begins a call. Returns true when it is the only one, to find out whether the vendor is back. */
   begin(now: number): boolean {
+    const isProbe = this.stopOf(now) !== undefined
+    if (isProbe) this.isProbing = true
     this.inFlight += 1
-    if (!this.isOpen && now >= this.exhaustedUntil) return false
-    this.isProbing = true
-    return true
+    return isProbe
   }
 
-  end(isProbe: boolean): void {
+  end(isProbe: boolean, ms: number): void {
     this.inFlight -= 1
     if (isProbe) this.isProbing = false
+    this.latencyMs = this.latencyMs === null ? ms : this.latencyMs + 0.1 * (ms - this.latencyMs)
   }
 
   /** Returns true when the vendor was exhausted before. */
   succeeded(): boolean {
-    const wasExhausted = this.exhaustedUntil !== Number.NEGATIVE_INFINITY
-    this.exhaustedUntil = Number.NEGATIVE_INFINITY
+    const wasExhausted = this.stop?.reason === "Exhausted"
+    this.stop = undefined
     this.failures = 0
     this.accounts.clear()
     return wasExhausted
+  }
+
+  remember(error: Calls["errors"][number]): void {
+    this.errors = [error, ...this.errors.slice(0, 9)]
   }
 
   /** Returns true when the vendor is exhausted and was not before. */
@@ -197,47 +203,28 @@ class State {
     { isUnsent, reason, retryAfter }: ProviderError,
     account: string | undefined,
     now: number,
-  ) {
-    const pauseMs = Duration.toMillis(retryAfter ?? 0)
+  ): boolean {
+    const waitMs = Duration.toMillis(retryAfter ?? 0)
+    const pauseMs = Math.min(waitMs, maxPauseMs)
     const is4xx = reason === "Throttled" || reason === "Refused" || reason === "Rejected"
     if (is4xx && isUnsent !== true) this.refusals.add("", 1, now)
-    if (reason === "Throttled") this.pausedUntil = now + Math.min(pauseMs, maxPauseMs)
+    if (reason === "Throttled") this.pausedUntil = now + pauseMs
     if (reason === "Exhausted") {
-      const isNew = this.exhaustedUntil === Number.NEGATIVE_INFINITY
-      this.exhaustion = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
-      this.exhaustedUntil = now + Math.min(pauseMs || maxExhaustedMs, maxExhaustedMs)
-      this.exhaustedProbeAt = now + probeExhaustedMs
+      const isNew = this.stop?.reason !== "Exhausted"
+      const why = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
+      const endsAt = now + Math.min(waitMs || maxExhaustedMs, maxExhaustedMs)
+      this.stop = { reason, why, probeAt: now + probeExhaustedMs, endsAt }
       return isNew
     }
     // The vendor answered, or was not asked: neither says that it is away.
     if (reason === "Rejected" || isUnsent === true) return false
     this.failures += 1
     if (account !== undefined) this.accounts.add(account)
-    if (this.isOpen) this.openUntil = now + Math.max(cooldownMs, Math.min(pauseMs, maxPauseMs))
+    if (this.failures >= maxFailures && this.accounts.size > 1) {
+      const why = `${this.failures} calls in a row have failed`
+      const probeAt = now + Math.max(cooldownMs, pauseMs)
+      this.stop = { reason: "Unavailable", why, probeAt, endsAt: never }
+    }
     return false
-  }
-
-  private get isOpen(): boolean {
-    return this.failures >= maxFailures && this.accounts.size > 1
-  }
-}
-
-/** The calls in flight may be refused too, so with them the refusals stay below the penalty. */
-const penaltyOf = (maxRefusals: number) =>
-  Number.isFinite(maxRefusals) ? penaltyBeginsAt : Number.POSITIVE_INFINITY
-
-/** Remembers how long the calls took, and why the last ones failed. */
-class CallLog {
-  latencyMs: number | null = null
-  errors: Calls["errors"] = []
-
-  took(ms: number) {
-    this.latencyMs = this.latencyMs === null ? ms : this.latencyMs + 0.1 * (ms - this.latencyMs)
-  }
-
-  failed({ message, reason }: ProviderError): Effect.Effect<void> {
-    return Effect.map(Clock.currentTimeMillis, (at) => {
-      this.errors = [{ at, reason, message }, ...this.errors.slice(0, 9)]
-    })
   }
 }

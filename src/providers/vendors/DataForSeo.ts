@@ -8,7 +8,6 @@
  * but are not the same. A rank of 0 means that the index has no backlinks to the domain or page. A
  * page that is missing from the answer has no figures.
  */
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -43,23 +42,42 @@ export const layer = ({
     secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
   })
 
-  const call = makeCall(http, url)
+  /** Sends one task. Fails when the answer, or the task in it, has an error status. */
+  const call = Effect.fnUntraced(function* (path: string, task?: object) {
+    const response = yield* http.send({ url: `${url}/${path}`, json: task && [task] })
+    const verify = (part: unknown) => {
+      const status = Option.getOrUndefined(decodeStatus(part))
+      if (status === undefined || status.status_code === ok) return Effect.void
+      const { status_code: code, status_message: message = "without a message" } = status
+      return http.error(reasonOf(code), `status ${code}, ${message}`, response)
+    }
+    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
+    yield* verify(response.json)
+    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
+    const [first] = tasks
+    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
+    yield* verify(first)
+    return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
+  })
 
-  const ranks = (targets: ReadonlyArray<string>) =>
-    Effect.map(
-      call("backlinks/bulk_ranks/live", { targets, rank_scale: "one_hundred" }),
-      figures(Rank, http),
-    )
-
-  const spamScores = (targets: ReadonlyArray<string>) =>
-    Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore, http))
+  /** The figures by the domain or URL that was sent. Skips items that cannot be decoded. */
+  const figures = (field: "rank" | "spam_score", path: string, task: object) =>
+    Effect.map(call(path, task), ({ cost, results }) => {
+      const items = results.flatMap(({ items }) => items ?? [])
+      const { misfit, values } = http.decodeAll(items, decodeFigure[field])
+      return { cost, misfit, of: new Map(values.map((one) => [nameOf(one.target), one.figure])) }
+    })
 
   const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
+    const ranked = [...domains, ...targets.map((target) => target.url)]
+    const ranks = { targets: ranked, rank_scale: "one_hundred" }
     const [rankOf, scored] = yield* Effect.all(
       [
-        ranks([...domains, ...targets.map((target) => target.url)]),
-        Effect.either(spamScores(domains)),
+        figures("rank", "backlinks/bulk_ranks/live", ranks),
+        Effect.either(
+          figures("spam_score", "backlinks/bulk_spam_score/live", { targets: domains }),
+        ),
       ],
       { concurrency: 2 },
     )
@@ -93,14 +111,7 @@ export const layer = ({
     return { quota: { unit: "USD", allotted: money.total, left: money.balance, resetsAt: null } }
   })
 
-  return Layer.succeed(Vendor, {
-    name: "dataforseo",
-    batchSize,
-    maxRefusals: Number.POSITIVE_INFINITY,
-    billsUnknown: true,
-    call: http.watched(lookup),
-    status,
-  })
+  return Layer.succeed(Vendor, http.vendor({ batchSize, call: lookup, status }))
 }
 
 export const adapter: Adapter = {
@@ -113,62 +124,11 @@ export const adapter: Adapter = {
   gives: ["spam_score"],
 }
 
-/**
- * Returns a function that sends one task and returns its results and cost. The function fails when
- * the call or the task has an error status.
- */
-const makeCall = (http: VendorHttp.VendorHttp, url: string) => {
-  /** Fails when the answer, or the task in it, has an error status. */
-  const verify = (response: VendorHttp.VendorResponse, part: Option.Option<unknown>) =>
-    Option.match(Option.flatMap(part, decodeStatus), {
-      onNone: () => Effect.void,
-      onSome: ({ status_code, status_message }) => {
-        const text = status_message ?? "without a message"
-        return status_code === ok
-          ? Effect.void
-          : http.error(reasonOf(status_code), `status ${status_code}, ${text}`, response)
-      },
-    })
-
-  return Effect.fnUntraced(function* (path: string, task?: object) {
-    const json = task === undefined ? undefined : [task]
-    const response = yield* http.send({ url: `${url}/${path}`, json })
-    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
-    yield* verify(response, response.json)
-    const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
-    const [first] = tasks
-    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
-    yield* verify(response, Option.some(first))
-    return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
-  })
-}
-
-interface Figures {
-  /** Keyed by the domain or URL that was sent to the vendor. */
-  readonly of: ReadonlyMap<string, number>
-  readonly misfit: string | undefined
-  readonly cost: number | undefined
-}
-
 const warnOfSpamScores = ({ message }: ProviderError) =>
   Effect.logWarning(
     "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
     message,
   )
-
-// Returns the figures in the vendor's items. Skips items that cannot be decoded.
-const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
-  const decode = TypeGuard.decoder(Item)
-  return ({ cost, results }: Answer): Figures => {
-    const items = results.flatMap(({ items }) => items ?? [])
-    const [[misfit], values] = Arr.partitionMap(items, decode)
-    return {
-      cost,
-      misfit: misfit && http.misfit(misfit),
-      of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])),
-    }
-  }
-}
 
 // Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
 // of domains do not, so `example.com` and its home page have different keys.
@@ -205,12 +165,6 @@ const Result = Schema.Struct({
   money: Schema.NullishOr(Schema.Struct({ total: Schema.Number, balance: Schema.Number })),
 })
 
-interface Answer {
-  readonly results: ReadonlyArray<typeof Result.Type>
-  /** In USD. */
-  readonly cost: number | undefined
-}
-
 const isAmount = Schema.is(Schema.Number.pipe(Schema.between(0, 1e9)))
 
 const Body = Schema.Struct({
@@ -243,17 +197,11 @@ const fields = [
 const decodeBody = TypeGuard.decoder(Body)
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct(Status))
 
-interface Figure {
-  readonly target: string
-  readonly figure: number
-}
-
-const Rank = Schema.Struct({
-  target: Schema.String,
-  figure: Schema.propertySignature(Score).pipe(Schema.fromKey("rank")),
-})
-
-const SpamScore = Schema.Struct({
-  target: Schema.String,
-  figure: Schema.propertySignature(Score).pipe(Schema.fromKey("spam_score")),
-})
+const figureDecoder = (field: "rank" | "spam_score") =>
+  TypeGuard.decoder(
+    Schema.Struct({
+      target: Schema.String,
+      figure: Schema.propertySignature(Score).pipe(Schema.fromKey(field)),
+    }),
+  )
+const decodeFigure = { rank: figureDecoder("rank"), spam_score: figureDecoder("spam_score") }

@@ -2,7 +2,6 @@
  * The provider `http`: an HTTP endpoint that the operator runs. `scripts/http-provider/openapi.json`
  * describes its protocol. Results come in any order and are matched by their URL.
  */
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -42,24 +41,22 @@ export const layer = ({
   const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
     const json = { targets: targets.map(({ domain, host, url }) => ({ url, host, domain })) }
     const { index, results } = yield* http.decode(yield* http.send({ url, json }), decodeAnswer)
-    const [[misfit], values] = Arr.partitionMap(results, named)
-    const absent =
-      misfit === undefined
-        ? missing
-        : providerFailed(`the provider's answer cannot be read: ${http.misfit(misfit)}`)
-    const known = outcomesOf(values, index ?? undefined, http)
-    const outcomes = targets.map(({ url }) => known.get(url) ?? absent)
+    const { misfit, values } = http.decodeAll(results, named)
+    // When several results have the same URL, the first one counts.
+    const resultOf = new Map(values.toReversed())
+    const absent = misfit === undefined ? missing : providerFailed(`${unreadable}: ${misfit}`)
+    const outcomes = targets.map((target) =>
+      resultOf.has(target.url)
+        ? outcomeOf(resultOf.get(target.url), index ?? undefined, http)
+        : absent,
+    )
     return { outcomes, rows: targets.length, cost: undefined }
   })
 
-  return Layer.succeed(Vendor, {
-    name: "http",
-    batchSize,
-    maxRefusals: Number.POSITIVE_INFINITY,
-    billsUnknown: true,
-    call: http.watched(call),
-    status: Effect.as(call([]), {}),
-  })
+  return Layer.succeed(
+    Vendor,
+    http.vendor({ batchSize: 50, call, status: Effect.as(call([]), {}) }),
+  )
 }
 
 export const adapter: Adapter = {
@@ -72,48 +69,28 @@ export const adapter: Adapter = {
   gives: [],
 }
 
-/** The outcomes by URL. When several results have the same URL, the first one counts. */
-const outcomesOf = (
-  results: ReadonlyArray<readonly [url: string, result: unknown]>,
-  index: string | undefined,
-  { misfit, quote }: VendorHttp.VendorHttp,
-): ReadonlyMap<string, Outcome> => {
-  const outcomes = new Map<string, Outcome>()
-  for (const [url, result] of results) {
-    if (outcomes.has(url)) continue
-    outcomes.set(
-      url,
-      Option.match(decodeFailure(result), {
-        onNone: () => checked(result, index, misfit),
-        onSome: (failure) =>
-          "error" in failure
-            ? providerFailed(`the provider answered: ${quote(failure.error)}`)
-            : unknown,
-      }),
-    )
-  }
-  return outcomes
-}
-
 const named = (result: unknown) =>
   Either.map(decodeNamed(result), ({ url }) => [url, result] as const)
 
-const unknown = providerFailed("the provider does not know the target", "unknown")
+const unreadable = "the provider's answer cannot be read"
 
-/** Decodes the figures of one target. Invalid figures fail only their own target. */
-const checked = (
+const outcomeOf = (
   result: unknown,
   index: string | undefined,
-  misfit: VendorHttp.VendorHttp["misfit"],
-): Outcome =>
-  Either.match(decodeFigures(result), {
+  { misfit, quote }: VendorHttp.VendorHttp,
+): Outcome => {
+  const failure = Option.getOrUndefined(decodeFailure(result))
+  if (failure !== undefined) {
+    return "error" in failure
+      ? providerFailed(`the provider answered: ${quote(failure.error)}`)
+      : providerFailed("the provider does not know the target", "unknown")
+  }
+  return Either.match(decodeFigures(result), {
     onLeft: (issue) => providerFailed(`the provider's figures cannot be read: ${misfit(issue)}`),
     onRight: ({ domainAuthority, pageAuthority, spamScore }) =>
       checkedFrom(metricsOf(domainAuthority, pageAuthority, spamScore), { index }),
   })
-
-/** Maximum number of targets in one call. */
-const batchSize = 50
+}
 
 const decodeAnswer = TypeGuard.decoder(
   Schema.Struct({

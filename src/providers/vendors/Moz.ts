@@ -9,7 +9,6 @@
  * Moz documents no status for a used-up quota. So after a refusal, the adapter asks for the quota.
  */
 import { randomUUID } from "node:crypto"
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -36,15 +35,14 @@ import { type Adapter, required } from "../Adapter.ts"
 import { Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-// Maximum number of targets in one call. Moz documents no maximum for this API; 50 is the maximum
-// of the Moz Links API v2.
-const batchSize = 50
-
-/** `url` is the JSON-RPC endpoint. `token` goes into the header `x-moz-token`. */
-export const layer = (options: {
+interface Options {
+  /** The JSON-RPC endpoint. */
   readonly url: string
+  /** Goes into the header `x-moz-token`. */
   readonly token: Redacted.Redacted
-}): Layer.Layer<Vendor> => Layer.effect(Vendor, make(options))
+}
+
+export const layer = (options: Options): Layer.Layer<Vendor> => Layer.effect(Vendor, make(options))
 
 export const adapter: Adapter = {
   fromSettings: (settings) =>
@@ -53,15 +51,8 @@ export const adapter: Adapter = {
   gives: ["spam_score"],
 }
 
-const make = Effect.fnUntraced(function* (options: {
-  readonly url: string
-  readonly token: Redacted.Redacted
-}) {
-  const http = VendorHttp.make({
-    provider: "moz",
-    url: options.url,
-    secrets: { "x-moz-token": options.token },
-  })
+const make = Effect.fnUntraced(function* ({ token, url }: Options) {
+  const http = VendorHttp.make({ provider: "moz", url, secrets: { "x-moz-token": token } })
 
   /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
@@ -71,10 +62,10 @@ const make = Effect.fnUntraced(function* (options: {
   ) {
     const id = randomUUID()
     const json = { jsonrpc: "2.0", id, method, params: { data } }
-    const response = yield* http.send({ url: options.url, json })
-    const failure = Option.flatMap(response.json, decodeFailure)
-    if (Option.isSome(failure)) {
-      const { error } = failure.value
+    const response = yield* http.send({ url, json })
+    const failure = Option.getOrUndefined(decodeFailure(response.json))
+    if (failure !== undefined) {
+      const { error } = failure
       return yield* http.error(reasonOf(error, response.status), explain(error), response)
     }
     const success = yield* http.decode(response, decoder, ["id", "jsonrpc", "result"])
@@ -119,11 +110,23 @@ const make = Effect.fnUntraced(function* (options: {
       decodeResults,
     ).pipe(Effect.catchAll(refused))
     const checked = checkedBy(http.misfit, Option.getOrUndefined(yield* latestIndex))
-    const { misfit, outcomes } = outcomesOf(results, new Set(urls), checked, http)
+    const { misfit, values } = http.decodeAll(results.results_by_site, decodeItem)
+    const errors = http.decodeAll(results.errors_by_site ?? [], decodeItem).values
+    const asked = new Set(urls)
+    const outcomes = new Map<string, Outcome>()
+    // When Moz gives several outcomes for one URL, the first one counts.
+    const add = ({ site_query }: Item, outcome: () => Outcome) => {
+      const { query } = site_query.original_site_query
+      // Moz may return the URL in another spelling. In that case, parse the URL to find the target.
+      const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
+      if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcome())
+    }
+    for (const item of values) add(item, () => checked(item.site_metrics))
+    for (const item of errors) add(item, () => siteError(item.error, http.quote))
     const absent = providerFailed(
       misfit === undefined
         ? "Moz's answer does not contain the target"
-        : `Moz's answer cannot be read: ${http.misfit(misfit)}`,
+        : `Moz's answer cannot be read: ${misfit}`,
     )
     return {
       outcomes: urls.map((url) => outcomes.get(url) ?? absent),
@@ -133,12 +136,12 @@ const make = Effect.fnUntraced(function* (options: {
     }
   })
 
-  return Vendor.of({
-    name: "moz",
-    batchSize,
+  return http.vendor({
+    // Moz documents no maximum for this API; 50 is the maximum of the Moz Links API v2.
+    batchSize: 50,
     maxRefusals: 40,
     billsUnknown: false,
-    call: http.watched(lookup),
+    call: lookup,
     status: Effect.gen(function* () {
       const left = yield* quota
       // A free plan allows one call in ten seconds, so this second call may be throttled.
@@ -159,32 +162,6 @@ const latest = <A>(asking: Effect.Effect<A, ProviderError>, time: Duration.Durat
     Effect.cachedWithTTL(time),
     Effect.map(Effect.flatMap(Fiber.join)),
   )
-
-// The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
-const outcomesOf = (
-  { errors_by_site = [], results_by_site }: typeof Results.Type,
-  asked: ReadonlySet<string>,
-  checked: (siteMetrics: unknown) => Outcome,
-  { quote }: VendorHttp.VendorHttp,
-): {
-  readonly outcomes: ReadonlyMap<string, Outcome>
-  readonly misfit: ParseResult.ParseIssue | undefined
-} => {
-  const outcomes = new Map<string, Outcome>()
-  const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
-    const [[misfit], values] = Arr.partitionMap(items, decodeItem)
-    for (const item of values) {
-      const { query } = item.site_query.original_site_query
-      // Moz may return the URL in another spelling. In that case, parse the URL to find the target.
-      const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
-      if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcomeOf(item))
-    }
-    return misfit
-  }
-  const misfit = add(results_by_site, ({ site_metrics }) => checked(site_metrics))
-  add(errors_by_site, ({ error }) => siteError(error, quote))
-  return { outcomes, misfit }
-}
 
 /**
  * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so

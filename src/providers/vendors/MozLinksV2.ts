@@ -22,8 +22,6 @@ import { checkedBy } from "./Moz.ts"
 import { Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-const batchSize = 50
-
 /**
  * `url` is the base URL of the API, including its version. A token with a colon is the access id
  * and the secret of an account that was made before March 2024. Such a token is sent as HTTP Basic.
@@ -62,14 +60,7 @@ export const layer = (options: {
     return { index: index_id }
   })
 
-  return Layer.succeed(Vendor, {
-    name: "moz-links-v2",
-    batchSize,
-    maxRefusals: Number.POSITIVE_INFINITY,
-    billsUnknown: true,
-    call: http.watched(call),
-    status,
-  })
+  return Layer.succeed(Vendor, http.vendor({ batchSize: 50, call, status }))
 }
 
 export const adapter: Adapter = {

@@ -7,7 +7,6 @@
  * score. The PageRank scale is logarithmic, 0 to 10; this module multiplies the figures by ten. The
  * figures measure links, but differ from the domain authority of other vendors.
  */
-import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -19,8 +18,6 @@ import type { Target } from "../../check/Target.ts"
 import { type Adapter, required } from "../Adapter.ts"
 import { Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
-
-const batchSize = 100
 
 /** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
 export const layer = (options: {
@@ -51,10 +48,10 @@ export const layer = (options: {
       "results",
       "invalid",
     ])
-    const [[misfit], values] = Arr.partitionMap(results, named)
+    const { misfit, values } = http.decodeAll(results, named)
     const items = new Map(values)
     const refused = new Set(invalid)
-    const absent = misfit === undefined ? missing : unreadable(http.misfit(misfit))
+    const absent = misfit === undefined ? missing : unreadable(misfit)
     const outcomes = targets.map((target) => {
       const item = items.get(target.domain)
       if (item !== undefined) return outcomeOf(target, item, as_of, http)
@@ -63,14 +60,7 @@ export const layer = (options: {
     return { outcomes, rows: domains.length, cost: undefined }
   })
 
-  return Layer.succeed(Vendor, {
-    name: "open-page-rank",
-    batchSize,
-    maxRefusals: Number.POSITIVE_INFINITY,
-    billsUnknown: true,
-    call: http.watched(call),
-    status: Effect.succeed({}),
-  })
+  return Layer.succeed(Vendor, http.vendor({ batchSize: 100, call, status: Effect.succeed({}) }))
 }
 
 export const adapter: Adapter = {

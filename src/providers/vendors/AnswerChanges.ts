@@ -3,38 +3,46 @@
  * has a field that the vendor's documentation does not name.
  */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import { Lru } from "../../check/Lru.ts"
 import * as Meters from "../ProviderMeters.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
-export interface AnswerChanges {
-  /** Counts a field that is missing, or that is new. */
-  readonly notice: (change: Meters.Change, field: string) => void
-  /** Compares the top of an answer with the fields that every answer has. */
-  readonly compare: (json: unknown, fields: ReadonlyArray<string>) => void
-  /** Logs the fields that were noticed, each at most once a day. */
-  readonly report: Effect.Effect<void>
-}
-
-/** `quote` makes the name of a field safe to log. */
-export const make = (provider: string, quote: (text: string) => string): AnswerChanges => {
+/** `quote` makes a text of the vendor safe to log. */
+export const make = (provider: string, quote: (text: string) => string) => {
   const { changedFields } = Meters.make(provider)
   const noticed = new Set<string>()
   const loggedAt = new Lru<number>(maxFields)
 
-  const notice: AnswerChanges["notice"] = (change, field) => {
+  const notice = (change: Meters.Change, field: string) => {
     changedFields[change](1)
     if (noticed.size < maxFields) noticed.add(`the field ${quote(field)} is ${change}`)
   }
 
   return {
-    notice,
-    compare: (json, fields) => {
+    /** Names the first field that does not fit its schema. Notices a field that is missing. */
+    misfit: (issue: ParseResult.ParseIssue): string => {
+      const [first] = Option.getOrElse(formatted(issue), () => [])
+      if (first === undefined || first.path.length === 0) {
+        return "it is not an object of the known form"
+      }
+      const field = `the field ${first.path.map(String).join(".")}`
+      if (first._tag !== "Missing") return quote(`${field}: ${first.message}`)
+      // Without positions in lists.
+      notice("missing", first.path.filter(Predicate.isString).join("."))
+      return quote(`${field} is missing`)
+    },
+
+    /** Compares the top of an answer with the fields that every answer has. */
+    compare: (json: unknown, fields: ReadonlyArray<string>) => {
       if (!Predicate.isRecord(json)) return
       for (const field in json) if (!fields.includes(field)) notice("new", field)
       for (const field of fields) if (!(field in json)) notice("missing", field)
     },
+
+    /** Logs the fields that were noticed, each at most once a day. */
     report: Effect.suspend(() => {
       if (noticed.size === 0) return Effect.void
       const changes = [...noticed]
@@ -52,6 +60,9 @@ export const make = (provider: string, quote: (text: string) => string): AnswerC
     }),
   }
 }
+
+// The framework's own text about a deeply nested value overflows the stack.
+const formatted = Option.liftThrowable(ParseResult.ArrayFormatter.formatIssueSync)
 
 const dayMs = 86_400_000
 
