@@ -295,11 +295,7 @@ const Field = () => (
 
 const Attached = ({ name }: { readonly name: string }) => (
   <div class="attached">
-    <p>
-      <strong>{name}</strong>
-      <br />
-      {addresses(length.value)}
-    </p>
+    <strong>{name}</strong>
     <button type="button" onClick={() => setText("")}>
       Remove
     </button>
