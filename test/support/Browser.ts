@@ -80,14 +80,11 @@ export const browserTest = (
   name: string,
   body: (run: <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Promise<A>) => Promise<unknown>,
 ) =>
-  it.scopedLive(
-    name,
-    () =>
-      Effect.gen(function* () {
-        const runtime = yield* Effect.runtime<Scope.Scope>()
-        yield* Effect.promise(() => body(Runtime.runPromise(runtime)))
-      }),
-    240_000,
+  it.scopedLive(name, () =>
+    Effect.gen(function* () {
+      const runtime = yield* Effect.runtime<Scope.Scope>()
+      yield* Effect.promise(() => body(Runtime.runPromise(runtime)))
+    }),
   )
 
 /** Presses buttons by the keyboard, and waits for what has the focus. */

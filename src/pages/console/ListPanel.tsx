@@ -294,7 +294,7 @@ const Field = () => (
 )
 
 const Attached = ({ name }: { readonly name: string }) => (
-  <div class="attached">
+  <div class="line attached">
     <strong>{name}</strong>
     <button type="button" onClick={() => setText("")}>
       Remove
