@@ -1,6 +1,5 @@
 /** What the account of the entered key used, for whoever holds the key. */
 import { useSignal } from "@preact/signals"
-import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import {
   isClientError,
@@ -31,7 +30,9 @@ export const Usage = () => {
     <main class="page">
       {apiKey === undefined ? (
         <>
-          <Title />
+          <div class="line title">
+            <h1>Usage</h1>
+          </div>
           <p class="hint">Enter your key, to see what its account used.</p>
           <Entry />
         </>
@@ -41,13 +42,6 @@ export const Usage = () => {
     </main>
   )
 }
-
-const Title = ({ children }: { readonly children?: ComponentChildren }) => (
-  <div class="line title">
-    <h1>Usage{account.value !== undefined && ` of ${account.value}`}</h1>
-    {children}
-  </div>
-)
 
 const OfKey = ({ apiKey }: { readonly apiKey: string }) => {
   const found = useSignal<Found | undefined>(undefined)
@@ -82,7 +76,8 @@ const OfKey = ({ apiKey }: { readonly apiKey: string }) => {
   useEffect(() => void read(), [])
   return (
     <>
-      <Title>
+      <div class="line title">
+        <h1>Usage{account.value !== undefined && ` of ${account.value}`}</h1>
         <button
           type="button"
           class="quiet"
@@ -90,7 +85,7 @@ const OfKey = ({ apiKey }: { readonly apiKey: string }) => {
         >
           Refresh
         </button>
-      </Title>
+      </div>
       <div role="alert">
         {problem.value !== undefined && <p class="notice stop">{problem.value}</p>}
       </div>

@@ -1,9 +1,8 @@
 /** Tests the console's store of answers in a real browser. */
-import { describe, it } from "@effect/vitest"
+import { describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build } from "esbuild"
-import { isMissing, visit } from "../support/Browser.ts"
-import { timeout } from "../support/ConsolePage.ts"
+import { browserTest, isMissing, visit } from "../support/Browser.ts"
 import { shared } from "../support/TestServer.ts"
 import { answersSuite } from "../lists/answersSuite.ts"
 
@@ -25,16 +24,11 @@ const bundle = Effect.runSync(
 )
 
 describe.skipIf(isMissing)("the store of answers in a browser", () => {
-  it.scopedLive.each(Object.keys(answersSuite))(
-    "%s",
-    (name) =>
-      Effect.gen(function* () {
-        const { url } = yield* server
-        const { act } = yield* visit(url, "/console")
-        const script = yield* bundle
-        yield* act((page) => page.evaluate(script))
-        yield* act((page) => page.evaluate(`test(${JSON.stringify(name)}, "test")`))
-      }),
-    timeout,
-  )
+  for (const name of Object.keys(answersSuite))
+    browserTest(name, async (run) => {
+      const { url } = await run(server)
+      const { page } = await run(visit(url, "/console"))
+      await page.evaluate(await run(bundle))
+      await page.evaluate(`test(${JSON.stringify(name)}, "test")`)
+    })
 })

@@ -35,11 +35,11 @@ const opened = (credits: number, isAllowed: boolean) =>
     const cwd = yield* folder
     const { key } = yield* openAccount(cwd, credits)
     const { url } = yield* serve(cwd, isAllowed ? { AUTHORITY_CORS_ORIGINS: origin } : {})
-    const { act, page } = yield* visit(origin, "/", { service: url })
-    yield* act(() => page.waitForFunction("globalThis.client !== undefined"))
+    const { page } = yield* visit(origin, "/", { service: url })
+    yield* Effect.promise(() => page.waitForFunction("globalThis.client !== undefined"))
     const evaluate = (expression: string) =>
       Effect.map(
-        act(() =>
+        Effect.promise(() =>
           page.evaluate(`(async () => {
             const service = client.AuthorityMetrics({ baseUrl: ${JSON.stringify(url)}, apiKey: ${JSON.stringify(key)}, patienceMs: 3000 })
             return JSON.stringify(await (${expression}))

@@ -1,7 +1,9 @@
 /** Opens pages in a real browser, and fails on errors that a test would not see. */
-import { afterAll, assert, beforeAll, inject } from "@effect/vitest"
+import { afterAll, assert, beforeAll, inject, it } from "@effect/vitest"
 import axe from "axe-core"
 import * as Effect from "effect/Effect"
+import * as Runtime from "effect/Runtime"
+import type * as Scope from "effect/Scope"
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 
 const executablePath = inject("chromium")
@@ -21,14 +23,6 @@ beforeAll(async () => {
 })
 
 afterAll(() => browser?.close())
-
-export interface Visit {
-  readonly page: Page
-  /** Runs a browser action as an effect. */
-  readonly act: <A>(action: (page: Page) => Promise<A>) => Effect.Effect<A>
-  /** Fails on any accessibility problem that axe finds, in both themes. */
-  readonly examine: (state: string) => Effect.Effect<void>
-}
 
 /**
  * Opens a page. At the end of the scope it fails if the page has logged an error, violated its
@@ -75,16 +69,29 @@ export const visit = (
       if (!isOurs && !/^(data|blob):/.test(request.url())) complaints.push(request.url())
     })
     yield* Effect.promise(() => page.goto(url + path))
-    const act: Visit["act"] = (action) => Effect.promise(() => action(page))
-    return { page, act, examine: (state) => act((page) => examine(page, state)) } satisfies Visit
+    return { page, examine: (state: string) => examine(page, state) }
   })
 
+/**
+ * A test whose body drives pages by promises. `run` runs an effect, whose resources are released at
+ * the end of the test.
+ */
+export const browserTest = (
+  name: string,
+  body: (run: <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Promise<A>) => Promise<unknown>,
+) =>
+  it.scopedLive(name, () =>
+    Effect.gen(function* () {
+      const runtime = yield* Effect.runtime<Scope.Scope>()
+      yield* Effect.promise(() => body(Runtime.runPromise(runtime)))
+    }),
+  )
+
 /** Presses buttons by the keyboard, and waits for what has the focus. */
-export const keyboardOf = (act: Visit["act"]) => ({
-  press: (name: string | RegExp) =>
-    act((page) => page.getByRole("button", { name }).first().press("Enter")),
+export const keyboardOf = (page: Page) => ({
+  press: (name: string | RegExp) => page.getByRole("button", { name }).first().press("Enter"),
   hasFocus: (element: string, text: string) =>
-    act((page) => page.locator(`${element}:focus`, { hasText: text }).waitFor()),
+    page.locator(`${element}:focus`, { hasText: text }).waitFor(),
 })
 
 /** The rows of a long table are alike, and axe needs milliseconds for each. */
@@ -101,6 +108,7 @@ const themes = process.env["THOROUGH"] === undefined ? [light] : [light, dark]
 /** Fails when a text has too little contrast in either theme: for a page whose HTML is not ours. */
 export const examineContrast = (page: Page) => examine(page, "contrast", [["light", dark[1]], dark])
 
+/** Fails on any accessibility problem that axe finds. */
 const examine = async (
   page: Page,
   state: string,

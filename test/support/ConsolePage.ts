@@ -2,8 +2,6 @@
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 
-export const timeout = 240_000
-
 export const sites = (count: number) =>
   Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
@@ -57,6 +55,9 @@ export const heading = (page: Page, name: string | RegExp) =>
 export const gone = { state: "detached" } as const
 
 export const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
+
+export const widthOf = (page: Page): Promise<number> =>
+  page.evaluate("document.documentElement.scrollWidth")
 
 /** The addresses in the table, from the top. */
 export const shown = (page: Page) => page.locator("td.url .address").allTextContents()

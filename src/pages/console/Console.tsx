@@ -48,27 +48,27 @@ const Meanings = () => (
       What the figures mean
     </h2>
     <dl class="meanings">
-      <div>
-        <dt>Domain authority</dt>
-        <dd>
-          0 to 100, for the whole site. It rises with the number and strength of the sites that link
-          to it. From 70 to 80 is much harder than from 20 to 30.
-        </dd>
-      </div>
-      <div>
-        <dt>Page authority</dt>
-        <dd>
-          0 to 100, for this one page. No value is good or bad by itself: compare your page with the
-          pages of your competitors.
-        </dd>
-      </div>
-      <div>
-        <dt>Spam score</dt>
-        <dd>
-          0 to 100, low is good. Search engines penalise this percentage of the sites with the same
-          features. Look closely at a site above 30.
-        </dd>
-      </div>
+      {meanings.map(([name, meaning]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{meaning}</dd>
+        </div>
+      ))}
     </dl>
   </section>
 )
+
+const meanings = [
+  [
+    "Domain authority",
+    "0 to 100, for the whole site. It rises with the number and strength of the sites that link to it. From 70 to 80 is much harder than from 20 to 30.",
+  ],
+  [
+    "Page authority",
+    "0 to 100, for this one page. No value is good or bad by itself: compare your page with the pages of your competitors.",
+  ],
+  [
+    "Spam score",
+    "0 to 100, low is good. Search engines penalise this percentage of the sites with the same features. Look closely at a site above 30.",
+  ],
+] as const

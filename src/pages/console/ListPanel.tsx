@@ -294,12 +294,8 @@ const Field = () => (
 )
 
 const Attached = ({ name }: { readonly name: string }) => (
-  <div class="attached">
-    <p>
-      <strong>{name}</strong>
-      <br />
-      {addresses(length.value)}
-    </p>
+  <div class="line attached">
+    <strong>{name}</strong>
     <button type="button" onClick={() => setText("")}>
       Remove
     </button>

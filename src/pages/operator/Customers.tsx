@@ -28,7 +28,16 @@ export const Customers = () => {
     search.settled,
   )
   return (
-    <Page title="Customers" acts={!isNew.value && <New onClick={() => (isNew.value = true)} />}>
+    <Page
+      title="Customers"
+      acts={
+        !isNew.value && (
+          <button type="button" class="primary" onClick={() => (isNew.value = true)}>
+            New customer
+          </button>
+        )
+      }
+    >
       {isNew.value && <NewCustomer onEnd={() => (isNew.value = false)} />}
       <Table
         title="Most spent first"
@@ -37,7 +46,13 @@ export const Customers = () => {
         rows={found}
         keyOf={({ id }) => id}
         columns={columns}
-        foot={found?.length === maxRows && <Newest />}
+        foot={
+          found?.length === maxRows && (
+            <p class="hint">
+              These are the newest {number(maxRows)} customers. Search for older ones.
+            </p>
+          )
+        }
       >
         <div class="search">
           <label class="unseen" for="search">
@@ -71,16 +86,6 @@ const columns: ReadonlyArray<Column<Row>> = [
   num("Held", ({ held }) => held),
   num("Charged", ({ charged }) => charged),
 ]
-
-const New = ({ onClick }: { readonly onClick: () => void }) => (
-  <button type="button" class="primary" onClick={onClick}>
-    New customer
-  </button>
-)
-
-const Newest = () => (
-  <p class="hint">These are the newest {number(maxRows)} customers. Search for older ones.</p>
-)
 
 const NewCustomer = ({ onEnd }: { readonly onEnd: () => void }) => {
   const name = useSignal("")
