@@ -38,7 +38,11 @@ export class Health extends Context.Tag("authority/Health")<
 const fileDeleted =
   "the database's file was deleted; what is written to it is lost when the service stops"
 
-/** The state of the database, for one look. */
+/**
+ * The state of the database, for one look.
+ *
+ * @internal
+ */
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
   Effect.map(SqlClient.SqlClient, (sql) => make(sql, Effect.succeed(undefined))),
@@ -47,7 +51,11 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
 /** `trouble` reports a problem when the last successful write is older than this. */
 const readyForMs = 10_000
 
-/** The state of the database, and a write every two seconds, whose success makes a service ready. */
+/**
+ * The state of the database, and a write every two seconds, whose success makes a service ready.
+ *
+ * @internal
+ */
 export const watching: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.scoped(
   Health,
   Effect.gen(function* () {

@@ -1,8 +1,24 @@
 /**
  * Makes the SQL client for SQLite, a database in one file on one machine. Also makes backups of the
- * file and checks it for damage.
+ * file, checks it for damage, and restores a backup: replaces the file by a verified copy, or changes
+ * nothing.
  */
-import { closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from "node:fs"
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs"
+import { basename, dirname, join } from "node:path"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -43,7 +59,9 @@ export const backup = (
     yield* Effect.provideService(Presence.examine(path, "ours"), SqlClient.SqlClient, from)
     yield* Effect.provideService(Migrations.required, SqlClient.SqlClient, from)
     // VACUUM INTO accepts an empty file.
-    yield* privately(createEmpty(destination))
+    yield* privately(
+      attempt(`${destination} cannot be written`, () => closeSync(openSync(destination, "wx"))),
+    )
     // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API is
     // not used: it copies page by page, and starts over after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
@@ -58,13 +76,6 @@ export const backup = (
       Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
-
-const createEmpty = (file: string) =>
-  Effect.try({
-    try: () => closeSync(openSync(file, "wx")),
-    catch: (cause) =>
-      new StoreFailure({ message: `${file} cannot be written: ${Failure.ofFile(cause)}`, cause }),
-  })
 
 /** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
@@ -88,7 +99,7 @@ export const examine = (filename: string): Effect.Effect<void, StoreFailure> =>
   )
 
 /** Syncs a file or a folder to disk. For a folder, `flags` must be "r". */
-export const sync = (path: string, flags: "r" | "r+" = "r+") => {
+const sync = (path: string, flags: "r" | "r+" = "r+") => {
   const descriptor = openSync(path, flags)
   try {
     fsyncSync(descriptor)
@@ -179,3 +190,110 @@ const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["wi
 }
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))
+
+/** The result of `verify`, and the new name of the replaced database; undefined if there was none. */
+export interface Restored<A> {
+  readonly verified: A
+  readonly former: string | undefined
+}
+
+/**
+ * Copies `source` with its WAL, runs `verify` on the copy, and puts the copy in the place of
+ * `database`. Fails with StoreFailure while another connection, even an idle one, has `database`
+ * open.
+ */
+export const restore = <A, E, R>(
+  source: string,
+  database: string,
+  verify: (copy: string) => Effect.Effect<A, E, R>,
+): Effect.Effect<Restored<A>, E | StoreFailure, R> =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      attempt(`the folder ${dirname(database)} cannot be written`, () =>
+        mkdtempSync(prefixOf(database)),
+      ),
+      (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
+    )
+    const copy = join(folder, basename(database))
+    yield* attempt(`${source} cannot be copied`, () => {
+      for (const part of ["", "-wal", "-journal"]) {
+        if (part === "" || existsSync(source + part)) copyFileSync(source + part, copy + part)
+      }
+      chmodSync(copy, 0o600)
+    })
+    const verified = yield* verify(copy)
+    yield* Effect.scoped(Effect.mapError(lock(copy), Failure.describe))
+    if (existsSync(database)) {
+      // Windows cannot rename an open file, so there the lock ends just before the rename.
+      const locked = lockUnlessDamaged(database)
+      yield* process.platform === "win32" ? Effect.scoped(locked) : locked
+    }
+    return {
+      verified,
+      former: yield* attempt(`${database} cannot be replaced`, () => swap(copy, database)),
+    }
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+
+const prefixOf = (database: string) => `${database}.restoring-`
+
+/** Returns the folders with the copies of restores that were killed, or that still run. */
+export const leftBy = (database: string): Effect.Effect<ReadonlyArray<string>> =>
+  Effect.try(() => readdirSync(dirname(database))).pipe(
+    Effect.map((names) => names.map((name) => join(dirname(database), name))),
+    Effect.map((paths) => paths.filter((path) => path.startsWith(prefixOf(database)))),
+    Effect.orElseSucceed(() => []),
+  )
+
+/** Locks the file until the scope closes, and merges its WAL into it. */
+const lock = (filename: string) =>
+  Effect.gen(function* () {
+    // `disableWAL` only means that the client does not set the journal mode of the file.
+    const sql = yield* SqliteClient.make({ filename, disableWAL: true })
+    yield* sql`PRAGMA busy_timeout = 500`
+    yield* sql`PRAGMA locking_mode = EXCLUSIVE`
+    // Fails while another connection has the file open in WAL mode, as the service does.
+    yield* sql`PRAGMA journal_mode = TRUNCATE`
+    yield* sql`BEGIN EXCLUSIVE`
+    yield* sql`COMMIT`
+  }).pipe(Effect.catchAllDefect(Effect.fail))
+
+const lockUnlessDamaged = (database: string) =>
+  lock(database).pipe(
+    Effect.catchIf(Failure.isDamage, () => Effect.void),
+    Effect.mapError((error) =>
+      Failure.isBusy(error)
+        ? new StoreFailure({
+            message: `${database} is in use; stop the service and every other program that has the database open`,
+          })
+        : Failure.describe(error),
+    ),
+  )
+
+// Keeps the database by a second name, then renames `copy` over it, so that there is a database at
+// every moment. Must not open the database: closing a file ends the process's locks on it.
+const swap = (copy: string, database: string): string | undefined => {
+  const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
+  const stats = statSync(database, { throwIfNoEntry: false })
+  const { gid, uid } = stats ?? statSync(dirname(database))
+  // Without a database to replace, only root gives the copy away, to the owner of the folder.
+  if (stats !== undefined || process.getuid?.() === 0) chownSync(copy, uid, gid)
+  if (stats !== undefined) chmodSync(copy, stats.mode & 0o777)
+  sync(copy)
+  if (stats !== undefined) linkSync(database, former)
+  for (const part of ["-wal", "-journal", "-shm"]) {
+    // The WAL of a damaged database could not be merged. It may have the only copy of a charge.
+    const hasData = (statSync(database + part, { throwIfNoEntry: false })?.size ?? 0) > 0
+    if (hasData && part !== "-shm") renameSync(database + part, former + part)
+    else rmSync(database + part, { force: true })
+  }
+  renameSync(copy, database)
+  // Windows cannot open a folder.
+  if (process.platform !== "win32") sync(dirname(database), "r")
+  return stats && former
+}
+
+const attempt = <A>(problem: string, act: () => A): Effect.Effect<A, StoreFailure> =>
+  Effect.try({
+    try: act,
+    catch: (cause) => new StoreFailure({ message: `${problem}: ${Failure.ofFile(cause)}`, cause }),
+  })

@@ -254,21 +254,6 @@ describe("a backup of a SQLite file", () => {
 })
 
 describe("a ledger whose SQLite database breaks", () => {
-  it.scoped(
-    "opening a hold fails with a defect while the SQLite database lacks a table, and succeeds after a repair",
-    () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const account = yield* newAccountWith(10)
-        yield* sql`ALTER TABLE balances RENAME TO elsewhere`
-        const broken = yield* Effect.exit(hold(account, 1))
-        assert.isTrue(Exit.isFailure(broken) && broken.cause._tag === "Die")
-        yield* sql`ALTER TABLE elsewhere RENAME TO balances`
-        yield* hold(account, 1)
-        assert.strictEqual((yield* figures(account)).held, 1)
-      }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
-  )
-
   // Windows does not delete a file that is open.
   it.scoped.skipIf(process.platform === "win32")(
     "the state of the stores says that the SQLite file was deleted, although commits succeed",

@@ -11,7 +11,6 @@ import { counted } from "../../contract/counted.ts"
 import { newest } from "../../database/migrations/Migrations.ts"
 import * as Presence from "../../database/Presence.ts"
 import * as Sqlite from "../../database/Sqlite.ts"
-import * as SqliteRestore from "../../database/SqliteRestore.ts"
 import { failWithStoreFailure } from "../../database/StoreFailure.ts"
 import { CreditLedger } from "../../ledger/CreditLedger.ts"
 import * as Heads from "../../ledger/verification/SqlVerification.ts"
@@ -95,12 +94,12 @@ export const restore = Command.act({
           message: `${source} is the database itself; name a backup of it`,
         })
       }
-      for (const folder of yield* SqliteRestore.leftBy(database)) {
+      for (const folder of yield* Sqlite.leftBy(database)) {
         yield* Console.error(
           `${folder} is the copy of a restore that has not ended; delete it, unless that restore still runs`,
         )
       }
-      const { former, verified } = yield* SqliteRestore.restore(source, database, (copy) =>
+      const { former, verified } = yield* Sqlite.restore(source, database, (copy) =>
         Effect.mapError(
           Sqlite.examine(copy).pipe(
             Effect.zipRight(booksOf(copy)),

@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { type AccountId, Accounts } from "../../accounts/Account.ts"
+import { Accounts } from "../../accounts/Account.ts"
 import { ApiKeys } from "../../accounts/ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Usage from "./Usage.ts"
@@ -44,10 +44,11 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
       const [accounts, keys, ledger] = yield* Effect.all([Accounts, ApiKeys, CreditLedger])
 
       /** Finds the names that a ledger outside of the database leaves out. */
-      const findNames = Effect.fnUntraced(function* (row: Usage.Row, id: AccountId) {
-        const account = yield* Effect.option(accounts.find(id))
-        const key =
-          row.apiKeyId === null ? Option.none() : yield* Effect.option(keys.find(row.apiKeyId))
+      const named = Effect.fnUntraced(function* (row: Usage.Row) {
+        const { accountId, accountName, apiKeyId } = row
+        if (accountId === null || accountName !== undefined) return row
+        const account = yield* Effect.option(accounts.find(accountId))
+        const key = apiKeyId === null ? Option.none() : yield* Effect.option(keys.find(apiKeyId))
         return {
           ...row,
           accountName: Option.match(account, { onNone: () => null, onSome: ({ name }) => name }),
@@ -55,15 +56,8 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
         }
       })
 
-      const named = (rows: ReadonlyArray<Usage.Row>) =>
-        rows.every(({ accountId, accountName }) => accountId === null || accountName !== undefined)
-          ? Effect.succeed(rows)
-          : Effect.forEach(rows, (row) =>
-              row.accountId === null ? Effect.succeed(row) : findNames(row, row.accountId),
-            )
-
       const rows = Effect.fn("UsageReport.rows")(function* (question: Usage.Question) {
-        const sums = yield* named(yield* ledger.usage(question))
+        const sums = yield* Effect.forEach(yield* ledger.usage(question), named)
         const needsNames = question.account === undefined && question.by !== "day"
         return sums.map(({ accountId, apiKeyId, day, failed, known, ...sum }): Row => ({
           ...(needsNames && accountId !== null && { account: sum.accountName ?? accountId }),
