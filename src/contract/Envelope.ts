@@ -202,6 +202,7 @@ export const PayloadTooLarge = failure(
   payloadTooLargeMessage,
 )
 
+export type TooManyRequests = InstanceType<typeof TooManyRequests>
 export const TooManyRequests = failure(
   "TooManyRequests",
   429,

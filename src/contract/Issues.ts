@@ -113,13 +113,6 @@ export const invalidContentType: Issue = {
   path: [],
 }
 
-/** Makes the issue for an invalid header that HTTP itself defines, such as `Host`. */
-export const invalidHeader = (message: string): Issue => ({
-  code: "invalid_header",
-  message,
-  path: [],
-})
-
 /**
  * Makes a decoder that reports every violation. Of a list in the value, it judges the length and the
  * first `maxJudgedItems` items.

@@ -9,12 +9,7 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { type AccountKey, ApiKeys } from "../accounts/ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
-import {
-  Forbidden,
-  TooManyRequests,
-  Unauthorized,
-  unauthorizedMessage,
-} from "../contract/Envelope.ts"
+import { Forbidden, Unauthorized, unauthorizedMessage } from "../contract/Envelope.ts"
 import { maxListsPerSecond } from "../contract/Limits.ts"
 import { batchPath, historyPath, statementPath, usagePath } from "../contract/Wire.ts"
 import type { Scope } from "../accounts/Scope.ts"
@@ -38,10 +33,10 @@ export const admission = Effect.gen(function* () {
       current.key = key
       const denial = denialOf(key, path === batchPath ? "check" : "read")
       if (denial !== undefined) return yield* new Forbidden({ message: denial })
-      yield* Effect.mapError(enter(key.id), (refusal) => new TooManyRequests(refusal))
+      yield* enter(key.id)
       const refusal =
         count(key.accountId) ?? (lists.has(path) ? countList(key.accountId) : undefined)
-      return refusal === undefined ? key : yield* new TooManyRequests(refusal)
+      return refusal === undefined ? key : yield* refusal
     })
 })
 

@@ -6,7 +6,6 @@ import type { IncomingMessage } from "node:http"
 import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { invalidRequestBody } from "../contract/Envelope.ts"
-import * as Issues from "../contract/Issues.ts"
 import { failure } from "./errorAnswer.ts"
 
 /** Returns the error response, or undefined when the headers are valid. */
@@ -50,10 +49,10 @@ const isHost = (host: string) => {
 const isIdentity = (encodings: string) =>
   encodings.split(",").every((encoding) => /^\s*(?:identity)?\s*$/i.test(encoding))
 
-const badHeader = (message: string) =>
-  HttpServerResponse.unsafeJson(invalidRequestBody(message, [Issues.invalidHeader(message)]), {
-    status: 400,
-  })
+const badHeader = (message: string) => {
+  const issue = { code: "invalid_header", message, path: [] } as const
+  return HttpServerResponse.unsafeJson(invalidRequestBody(message, [issue]), { status: 400 })
+}
 
 const unsupported = HttpServerResponse.setHeader(
   failure(415, "The body must be sent without a Content-Encoding."),

@@ -111,14 +111,17 @@ const refuse = (refusedMs: number) => (error: Error, socket: Duplex) => {
   setTimeout(() => socket.destroy(), refusedMs).unref()
 }
 
+const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ["431 Request Header Fields Too Large", "The headers are too large."],
+  ERR_HTTP_REQUEST_TIMEOUT: ["408 Request Timeout", "The request took too long to arrive."],
+}
+
 const refusalOf = (error: Error) => {
-  const code = Predicate.hasProperty(error, "code") ? error.code : undefined
-  const [status, message] =
-    code === "HPE_HEADER_OVERFLOW"
-      ? ["431 Request Header Fields Too Large", "The headers are too large."]
-      : code === "ERR_HTTP_REQUEST_TIMEOUT"
-        ? ["408 Request Timeout", "The request took too long to arrive."]
-        : ["400 Bad Request", "This is not a valid HTTP request."]
+  const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
+  const [status, message] = refusals[code] ?? [
+    "400 Bad Request",
+    "This is not a valid HTTP request.",
+  ]
   const body = JSON.stringify(errorBody(message))
   return (
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n` +

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import type { AccountId } from "../accounts/Account.ts"
 import type { ApiKeyId } from "../accounts/ApiKey.ts"
-import { retryAfterSeconds } from "../contract/Envelope.ts"
+import { retryLater, TooManyRequests } from "../contract/Envelope.ts"
 import { maxRequestsOfKey } from "../contract/Limits.ts"
 import { counted } from "../contract/counted.ts"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
@@ -20,18 +20,13 @@ export interface Limit {
   readonly per: Duration.Duration
 }
 
-export interface Refusal {
-  readonly message: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
 export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   RateLimit,
   {
-    /** Counts a request. Returns a refusal when the account is above its limit, else undefined. */
-    readonly count: (account: AccountId) => Refusal | undefined
+    /** Counts a request. Returns the 429 when the account is above its limit, else undefined. */
+    readonly count: (account: AccountId) => TooManyRequests | undefined
     /** Counts a request of the key as under way until the scope ends, or refuses it. */
-    readonly enter: (key: ApiKeyId) => Effect.Effect<void, Refusal, Scope.Scope>
+    readonly enter: (key: ApiKeyId) => Effect.Effect<void, TooManyRequests, Scope.Scope>
   }
 >() {}
 
@@ -59,7 +54,7 @@ const entrance = (): RateLimit["Type"]["enter"] => {
   }
   return (key) =>
     Effect.flatMap(Effect.scope, (scope) => {
-      if ((underWay.get(key) ?? 0) >= maxRequestsOfKey) return Effect.fail(tooManyUnderWay)
+      if ((underWay.get(key) ?? 0) >= maxRequestsOfKey) return tooManyUnderWay()
       add(key, 1)
       return Scope.addFinalizer(
         scope,
@@ -68,16 +63,17 @@ const entrance = (): RateLimit["Type"]["enter"] => {
     })
 }
 
-const tooManyUnderWay: Refusal = {
-  message: `${maxRequestsOfKey} requests of this API key are under way; send fewer at a time.`,
-  headers: { "retry-after": String(retryAfterSeconds) },
-}
+const tooManyUnderWay = () =>
+  new TooManyRequests({
+    message: `${maxRequestsOfKey} requests of this API key are under way; send fewer at a time.`,
+    headers: retryLater,
+  })
 
 /** Counts in fixed windows. The first request after the end of a window starts the next one. */
 export const counter = <Key = AccountId>(
   { per, requests }: Limit,
   clock: Clock.Clock,
-): ((key: Key) => Refusal | undefined) => {
+): ((key: Key) => TooManyRequests | undefined) => {
   const perMs = Duration.toMillis(per)
   let window: Window<Key> = { endsAt: Number.NEGATIVE_INFINITY, counts: new Map() }
 
@@ -88,13 +84,13 @@ export const counter = <Key = AccountId>(
     window.counts.set(key, count)
     if (count <= requests) return undefined
     const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
-    return {
+    return new TooManyRequests({
       message: `The account has reached its rate limit of ${counted(requests, "request")} in ${Duration.format(per)}; try again later.`,
       headers: {
         "retry-after": String(seconds),
         "ratelimit-policy": `"account";q=${requests};w=${Math.ceil(perMs / 1000)}`,
         ratelimit: `"account";r=0;t=${seconds}`,
       },
-    }
+    })
   }
 }

@@ -11,7 +11,6 @@ import { type ApiKeyId, budgetDocument } from "../accounts/ApiKey.ts"
 import { type AccountKey, CurrentKey } from "../accounts/ApiKeys.ts"
 import { AuthorityCheck } from "../check/AuthorityCheck.ts"
 import * as Batch from "../check/Batch.ts"
-import type { Spent } from "../ledger/budgets/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import {
   Api,
@@ -30,7 +29,6 @@ import { creditsOf } from "../ledger/Credits.ts"
 import type { InvalidUrl } from "../check/Target.ts"
 import * as Meters from "./telemetry/Meters.ts"
 import { isoTime } from "../accounts/TimeSpan.ts"
-import { inTime } from "../ledger/StoreTimeout.ts"
 import { UsageReport } from "../ledger/usage/UsageReport.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
@@ -72,12 +70,11 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             const spent = budget == null ? null : yield* budgetOf(ledger, id)
             const affordable =
               maxCredits <= Math.min(availableCredits, spent?.remaining ?? Infinity)
-            const answer: typeof PreviewResponse.Encoded = {
+            return unencoded<typeof PreviewResponse.Encoded>({
               success: true,
               data: { entries, summary },
               quota: { maxCredits, availableCredits, affordable },
-            }
-            return HttpServerResponse.unsafeJson(answer)
+            })
           }),
         ),
   ),
@@ -120,6 +117,9 @@ export const checkBatch = (
     })
   })
 
+/** A schema would take longer to encode a long list than all other steps together. */
+const unencoded = <Answer>(answer: Answer) => HttpServerResponse.unsafeJson(answer)
+
 /** Answers with the history of a URL. */
 export const answerHistory =
   (
@@ -129,12 +129,12 @@ export const answerHistory =
   ) =>
   ({ urlParams: { limit, url = "" } }: { readonly urlParams: HistoryQuery }) =>
     history.of(url, limit, reader).pipe(
-      Effect.map((found): typeof HistoryResponse.Encoded => ({
-        success: true,
-        data: FigureHistory.documentOf(found),
-      })),
-      // A schema would take longer to encode a long history than all other steps together.
-      Effect.map((answer) => HttpServerResponse.unsafeJson(answer)),
+      Effect.map((found) =>
+        unencoded<typeof HistoryResponse.Encoded>({
+          success: true,
+          data: FigureHistory.documentOf(found),
+        }),
+      ),
       oneByOne,
       reading,
       Effect.catchTag("InvalidUrl", noTarget),
@@ -165,18 +165,6 @@ const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
     Effect.map((all) => all.get(key) ?? null),
   )
 
-const keyDocument = (key: AccountKey, budget: Spent | null) => ({
-  success: true as const,
-  data: {
-    id: key.id,
-    label: key.label,
-    account: key.accountName,
-    scopes: key.scopes,
-    expiresAt: isoTime(key.expiresAt),
-    budget: budget && budgetDocument(budget),
-  },
-})
-
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(Effect.all([CreditLedger, UsageReport, makeOneByOne]), ([ledger, report, oneByOne]) =>
     handlers
@@ -190,29 +178,38 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
       .handle("key", () =>
         Effect.gen(function* () {
           const key = yield* CurrentKey
-          return keyDocument(key, yield* budgetOf(ledger, key.id))
+          const budget = yield* budgetOf(ledger, key.id)
+          return {
+            success: true as const,
+            data: {
+              id: key.id,
+              label: key.label,
+              account: key.accountName,
+              scopes: key.scopes,
+              expiresAt: isoTime(key.expiresAt),
+              budget: budget && budgetDocument(budget),
+            },
+          }
         }),
       )
       .handleRaw("usage", ({ urlParams }) =>
         Effect.gen(function* () {
           const { accountId, accountName } = yield* CurrentKey
           const rows = yield* report.rows({ ...urlParams, account: accountId, limit: maxRows })
-          const answer: typeof UsageResponse.Encoded = {
+          return unencoded<typeof UsageResponse.Encoded>({
             success: true,
             data: { account: accountName, rows },
-          }
-          return HttpServerResponse.unsafeJson(answer)
-        }).pipe(oneByOne, inTime, Effect.catchTag("StoreTimeout", refuseUnavailable)),
+          })
+        }).pipe(oneByOne, reading),
       )
       .handleRaw("statement", ({ urlParams }) =>
         Effect.gen(function* () {
           const { accountId, accountName } = yield* CurrentKey
           const entries = (yield* ledger.recent(accountId, urlParams)).map(entryOf)
-          const answer: typeof StatementResponse.Encoded = {
+          return unencoded<typeof StatementResponse.Encoded>({
             success: true,
             data: { account: accountName, entries },
-          }
-          return HttpServerResponse.unsafeJson(answer)
+          })
         }).pipe(oneByOne, reading),
       ),
   ),

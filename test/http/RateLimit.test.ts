@@ -84,7 +84,7 @@ describe("the rate limit of long lists", () => {
       const second = Redacted.value((yield* keys.issue({ account })).key)
       const ask = (path: string, apiKey = key) => send({ path, headers: { "x-api-key": apiKey } })
       const asked = yield* Effect.forEach(
-        Array.from({ length: 60 }).keys(),
+        Array.from({ length: 150 }).keys(),
         (i) => {
           if (i % 3 === 0) return ask("/v1/usage", second)
           return ask(i % 3 === 1 ? "/v1/statement" : "/v1/metrics/da-pa/history?url=example.com")
