@@ -181,15 +181,7 @@ export const adminToken = expecting(
 /** The kind of store and its location. Redacted, because it may contain a password. */
 const databaseUrl = expecting(
   "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
-  Schema.Redacted(
-    Schema.NonEmptyString.pipe(
-      Schema.filter((text) =>
-        text.startsWith("sqlite:")
-          ? text.length > "sqlite:".length
-          : /^postgres(ql)?:\/\//.test(text),
-      ),
-    ),
-  ),
+  Schema.Redacted(Schema.String.pipe(Schema.pattern(/^(sqlite:.|postgres(ql)?:\/\/)/))),
 )
 
 /** All settings, by their property names in `Settings`. */

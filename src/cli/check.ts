@@ -424,27 +424,26 @@ const conclude = ({ json, output }: Options, { input, progress, run, sink }: Run
     return summary
   })
 
-const connecting =
-  ({ key, patience, url }: Options, onError: OnError): Connect =>
-  (onRetry) =>
-    Client.AuthorityMetrics({
-      apiKey: Redacted.value(key),
-      baseUrl: url,
-      patienceMs: Duration.toMillis(patience),
-      onRetry: (error, waitMs) => {
-        onError(error, waitMs)
-        return onRetry?.(error, waitMs)
-      },
-    })
+const clientOf = ({ key, patience, url }: Options, onRetry?: Client.Options["onRetry"]) =>
+  Client.AuthorityMetrics({
+    apiKey: Redacted.value(key),
+    baseUrl: url,
+    patienceMs: Duration.toMillis(patience),
+    onRetry,
+  })
 
-type OnError = (error: Client.AnyClientError, waitMs: number) => void
+const connecting =
+  (options: Options, report: (error: Client.AnyClientError, waitMs: number) => void): Connect =>
+  (onRetry) =>
+    clientOf(options, (error, waitMs) => {
+      report(error, waitMs)
+      return onRetry?.(error, waitMs)
+    })
 
 // Fails before anything is made when the API key is wrong or no connection is possible. Ignores a
 // 429, a status of 500 or more and a timeout, because the run retries its requests.
 const greet = (options: Options) =>
-  attempt((signal) =>
-    connecting({ ...options, patience: Duration.zero }, () => {})().key({ signal }),
-  ).pipe(
+  attempt((signal) => clientOf({ ...options, patience: Duration.zero }).key({ signal })).pipe(
     Effect.catchTag("ClientFailed", (failure) =>
       isHidden(failure.error) ||
       ["RateLimited", "ServiceFailed", "TimedOut"].includes(failure.error._tag)
@@ -487,9 +486,9 @@ const howToResume = (answers: string | undefined, { file }: UrlInput.UrlInput) =
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 // Reports a retry at most once in ten seconds, for all batches together.
-const reportRetries = (progress: Progress.Progress): OnError => {
+const reportRetries = (progress: Progress.Progress) => {
   let reportedAt = Number.NEGATIVE_INFINITY
-  return ({ message }, waitMs) => {
+  return ({ message }: Client.AnyClientError, waitMs: number) => {
     const now = performance.now()
     if (now - reportedAt < reportIntervalMs) return
     reportedAt = now

@@ -3,7 +3,6 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/client/EffectClient.ts"
@@ -20,37 +19,6 @@ const clientOf = (url: string, key: string, options: Partial<Client.Options> = {
 
 const reasonOf = (outcome: Client.Outcome | undefined) =>
   outcome !== undefined && "reason" in outcome ? outcome.reason : undefined
-
-describe("against the service", () => {
-  it.scopedLive("the client returns an outcome per URL in its order, and the request id", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = yield* clientOf(`${server.url}/`, server.key)
-      const urls = ["localhost", "example.com", "localhost", "provider-error.example.com"]
-      const report = yield* client.check(urls)
-      assert.deepStrictEqual(
-        report.outcomes.map(({ url }) => url),
-        urls,
-      )
-      assert.deepStrictEqual(report.outcomes.map(reasonOf), [
-        "INVALID_URL",
-        undefined,
-        "INVALID_URL",
-        "PROVIDER_ERROR",
-      ])
-      assert.deepStrictEqual([report.creditsUsed, report.isReplay], [1, false])
-      const [charge] = yield* server.charges
-      assert.strictEqual(report.requestId, charge?.requestId)
-      const list = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
-      const [one, again] = [yield* Stream.runHead(list), yield* Stream.runHead(list)]
-      for (const result of [one, again]) {
-        const { outcomes } = Option.getOrThrow(result)
-        assert.deepStrictEqual(outcomes, report.outcomes)
-      }
-      assert.strictEqual(yield* client.availableCredits, 998)
-    }),
-  )
-})
 
 describe("a stream of URLs", () => {
   it.scopedLive("a stream that fails ends checkAll with its error, after its results", () =>

@@ -480,13 +480,6 @@ describe("the options of the promise client", () => {
     assert.match(plain.header("user-agent")[0] ?? "", /^authority-metrics\/\S+$/)
   })
 
-  it("in a browser, the promise client sets no User-Agent header, because the service's CORS rules do not allow that header", async () => {
-    vi.stubGlobal("navigator", { userAgent: "Mozilla/5.0 (X11; Linux x86_64)" })
-    const { client, header } = scripted([good])
-    await client.check(["a"]).finally(() => vi.unstubAllGlobals())
-    assert.deepStrictEqual(header("user-agent"), [null])
-  })
-
   it("the promise client refuses an invalid API key or list before it sends anything", async () => {
     const odd = scripted([], { apiKey: "am_1\nsecret" })
     const refusal = await odd.client.check(["a"]).catch((error: unknown) => error)

@@ -211,7 +211,8 @@ describe("the files of a bulk check", () => {
         assert.match(first, /^1;example\.com;\d/)
         assert.match(second, /^2;localhost;;;;INVALID_URL;/)
         assert.strictEqual(third, first)
-        const alone = yield* verb(cwd, [...args, "--columns", "url", "--format", "tsv"])
+        const toStdout = ["--output", "-", "--format", "tsv"]
+        const alone = yield* verb(cwd, [...args, "--columns", "url", ...toStdout])
         assert.match(alone.stdout, /^url\tdomainAuthority\t.*\nexample\.com\t\d/)
       }),
     timeout,
@@ -230,28 +231,6 @@ describe("the files of a bulk check", () => {
         expectNothingLeft(cwd)
         const letter = yield* verb(cwd, [...args, "--delimiter", "x"])
         assert.strictEqual(letter.code, 2)
-      }),
-    timeout,
-  )
-})
-
-describe("the provenance of a bulk check", () => {
-  it.scopedLive(
-    "the outcomes name the provider, source and date of each figure, also when they are not bought again",
-    () =>
-      Effect.gen(function* () {
-        const { args, cwd, list } = yield* service(100)
-        list(["example.com", "localhost"])
-        const first = yield* verb(cwd, [...args, "--format", "json"])
-        assert.strictEqual(first.code, 0, first.stderr)
-        const [known, invalid] = JSON.parse(first.stdout)
-        assert.deepInclude(known.provenance, { provider: "sandbox", index: null })
-        assert.closeTo(Date.parse(known.provenance.fetchedAt), Date.now(), 60_000)
-        assert.deepInclude(invalid, { reason: "INVALID_URL", cause: "invalid" })
-        const table = yield* verb(cwd, [...args, "--format", "csv"])
-        const [figures, none] = rowsOf(table.stdout)
-        assert.strictEqual(figures?.[7], known.provenance.fetchedAt)
-        assert.deepStrictEqual(none?.slice(10), ["invalid", invalid.detail])
       }),
     timeout,
   )
@@ -429,19 +408,6 @@ describe("the output of the bulk check", () => {
         assert.strictEqual(read("precious"), "precious")
         assert.isFalse(existsSync(join(cwd, "nothing")))
         assert.strictEqual((yield* books).charged, 0)
-        expectNothingLeft(cwd)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the output file - is standard output",
-    () =>
-      Effect.gen(function* () {
-        const { args, cwd, list } = yield* service(100)
-        list(["example.com"])
-        const named = yield* verb(cwd, [...args, "--output", "-", "--format", "csv"])
-        assert.deepStrictEqual([named.code, rowsOf(named.stdout).length], [0, 1])
         expectNothingLeft(cwd)
       }),
     timeout,

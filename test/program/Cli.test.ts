@@ -30,14 +30,6 @@ describe("the sources of the program", () => {
 })
 
 describe("wrong usage of the program", () => {
-  it.scopedLive("a mistyped CLI verb prints a suggestion on stderr and exits with 2", () =>
-    Effect.gen(function* () {
-      const { code, stderr, stdout } = yield* run(yield* folder, ["accont"])
-      assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" })
-      assert.match(stderr, /^error: unknown command 'accont'\n.*account.*\n$/)
-    }),
-  )
-
   it.scopedLive("serve with an invalid setting prints one line on stderr and exits with 1", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], {

@@ -6,7 +6,6 @@ import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
-import Papa from "papaparse"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { csv, project, timeout, toEnd } from "../support/BulkCheck.ts"
@@ -96,28 +95,6 @@ describe("a list that is checked more than once", () => {
       }),
     timeout,
   )
-
-  it.scopedLive("every format of a finished list is free, and so is the same command", () =>
-    Effect.gen(function* () {
-      const { args, cwd, list, paid } = yield* service()
-      list(sites(60))
-      for (const format of ["csv", "tsv", "json", "ndjson", "table", "csv"]) {
-        const { code, stderr } = yield* verb(cwd, [...args, "--format", format])
-        assert.strictEqual(code, 0, stderr)
-        const limit = ["--max-credits", "0"]
-        const file = yield* verb(cwd, [
-          ...args,
-          "-o",
-          `out.${format}`,
-          "--format",
-          format,
-          ...limit,
-        ])
-        assert.strictEqual(file.code, 0, file.stderr)
-      }
-      assert.strictEqual(yield* paid, 60)
-    }),
-  )
 })
 
 describe("the same list", () => {
@@ -164,35 +141,6 @@ describe("the same list", () => {
         }
       }),
     timeout,
-  )
-
-  it.scopedLive(
-    "comes back row by row, with its own columns as they were and ours behind them",
-    () =>
-      Effect.gen(function* () {
-        const { args, cwd, read } = yield* service()
-        for (const { column, content, isGuessed, name, urls } of fixtures) {
-          if (!name.startsWith("an export of")) continue
-          writeFileSync(join(cwd, "list.txt"), content)
-          const done = yield* verb(cwd, [...args, "--output", "out.csv"])
-          assert.strictEqual(done.code, 0, done.stderr)
-          const text = textOf(content, isGuessed)
-          const [header = [], ...rows] = rowsIn(text)
-          const [written = [], ...found] = rowsIn(read("out.csv"))
-          assert.deepStrictEqual(written.slice(0, header.length), header, name)
-          assert.strictEqual(written[header.length], "domainAuthority")
-          assert.lengthOf(found, urls.length, name)
-          // The output changes only cells that a spreadsheet would run as formulas.
-          const own = found.map((row) =>
-            row.slice(0, header.length).map((cell) => cell.replace(/^'=/, "=")),
-          )
-          assert.deepStrictEqual(own, rows, name)
-          assert.deepStrictEqual(
-            own.map((row) => row[header.indexOf(column ?? "")]),
-            [...urls],
-          )
-        }
-      }),
   )
 
   it.scopedLive(
@@ -243,14 +191,6 @@ describe("the same list", () => {
     timeout,
   )
 })
-
-const rowsIn = (text: string) =>
-  Papa.parse<Array<string>>(text.replace("\uFEFF", ""), { skipEmptyLines: true }).data
-
-const textOf = (content: string | Uint8Array, isGuessed = false) =>
-  typeof content === "string"
-    ? content
-    : new TextDecoder(isGuessed ? "windows-1252" : "utf-16le").decode(content)
 
 const collected = async <A>(results: AsyncIterable<A>) => {
   const all: Array<A> = []

@@ -85,11 +85,7 @@ const statement = Command.make({
       .option("--since <TIME>", "first time to include (default: the first entry)")
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .addOption(Command.formatOption()),
-  options: Schema.Struct({
-    account: StoredText,
-    ...Command.period,
-    format: Command.format,
-  }),
+  options: Schema.Struct({ account: StoredText, ...Command.period, format: Command.format }),
   run: ({ account, format, since, until }, json) =>
     Effect.gen(function* () {
       const ledger = yield* CreditLedger

@@ -14,9 +14,7 @@ import * as Command from "../Command.ts"
 const status = Command.act({
   examples: ["authority provider status", "authority provider status --live --json"],
   declare: (command) => command.option("--live", "also buy one figure of each vendor (costs rows)"),
-  options: Schema.Struct({
-    live: Command.flag,
-  }),
+  options: Schema.Struct({ live: Command.flag }),
   act: ({ live }) =>
     ProviderStatus.examineAll({ isLive: live }).pipe(
       Effect.map((providers) => ({ providers })),
@@ -51,11 +49,7 @@ const report = Command.onDatabase({
       .option("--until <TIME>", "end of the period, exclusive (default: now)")
       .option("--reconcile", "also ask the vendors what they count, and show our month beside it")
       .addOption(Command.formatOption()),
-  options: Schema.Struct({
-    ...Command.period,
-    reconcile: Command.flag,
-    format: Command.format,
-  }),
+  options: Schema.Struct({ ...Command.period, reconcile: Command.flag, format: Command.format }),
   act: ({ reconcile, since, until }) =>
     Effect.gen(function* () {
       const { report } = yield* ProviderReport.ProviderReport
