@@ -1,11 +1,14 @@
 /**
- * Bundles the program and its libraries into one JavaScript file. The bundler inserts the program's
+ * Bundles the program and its libraries into one JavaScript file: `dist/authority.cjs`, or a part of
+ * the executable. The bundler inserts the program's
  * version and the hash of the Git commit, which `--version` prints.
  */
 import { execFileSync } from "node:child_process"
+import { rm } from "node:fs/promises"
 import { join } from "node:path"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
+import { writePages } from "./pages.ts"
 
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
@@ -16,8 +19,6 @@ export type Addon = `${string}-${string}`
 export const bundle = (options: {
   readonly outfile: string
   readonly addon: Addon
-  /** Build steps to omit. Names of steps that only `build-binary.ts` has are ignored. */
-  readonly without?: ReadonlyArray<string>
   /**
    * Further options of esbuild: how to bundle SQLite's addon, plugins, and code to insert before
    * the program (`banner`) and after it (`footer`).
@@ -47,6 +48,23 @@ export const bundle = (options: {
     logLevel: "warning",
     ...options.rest,
   })
+
+/**
+ * Builds the program as `dist/authority.cjs`, with the web pages and SQLite's addon for this
+ * platform beside it.
+ */
+export const bundleProgram = async () => {
+  await writePages()
+  const addon = `${process.platform}-${process.arch}` as const
+  // A service that runs from `dist` has mapped the addon into its memory. Writing over the file would
+  // crash the service with SIGSEGV, but a new file leaves the mapped one as it is.
+  await rm(join(dist, `${addon}.node`), { force: true })
+  await bundle({
+    outfile: join(dist, "authority.cjs"),
+    addon,
+    rest: { loader: { ".node": "copy" }, assetNames: "[name]" },
+  })
+}
 
 /** Returns the constants that the build inserts into the sources. */
 export const definitions = () => ({

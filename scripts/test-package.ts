@@ -20,7 +20,7 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import { transformSync } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { clientPackage } from "./bundle-client-package.ts"
+import { clientPackage } from "./bundle-package.ts"
 import { dist, root } from "./bundle.ts"
 import { deno } from "./support/fullTests.ts"
 import { node20 } from "./support/findNode20.ts"

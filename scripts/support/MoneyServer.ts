@@ -1,31 +1,22 @@
 /**
  * A small system of another company that keeps credits, over real HTTP on a free port. It stands
- * for the system in the guide's page about ledgers, whose protocol it speaks. Its credits are in the
- * service's own ledger, on a database in memory.
+ * for the system in the guide's page about ledgers, whose protocol it speaks.
  */
 import * as Http from "node:http"
 import { once } from "node:events"
 import { text } from "node:stream/consumers"
-import * as SqlClient from "@effect/sql/SqlClient"
-import * as Chunk from "effect/Chunk"
-import * as Clock from "effect/Clock"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
 import type { AccountId } from "../../src/accounts/Account.ts"
-import * as Migrations from "../../src/database/migrations/Migrations.ts"
-import * as Sqlite from "../../src/database/Sqlite.ts"
-import { CreditLedger } from "../../src/ledger/CreditLedger.ts"
+import { available } from "../../src/ledger/Balance.ts"
+import { Books, type Refusal } from "../../src/ledger/Books.ts"
 import type { Credits } from "../../src/ledger/Credits.ts"
-import type { Charge, Hold } from "../../src/ledger/Hold.ts"
-import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
-import type { Question } from "../../src/ledger/usage/Usage.ts"
+import type { Charge, CorrectionTooLarge, Hold, HoldExpired } from "../../src/ledger/Hold.ts"
+import * as Usage from "../../src/ledger/usage/Usage.ts"
 import { listenOnFreePort } from "../free-port.ts"
 
 /** The fields of all questions. Each question has some of them. */
-interface Body extends Question {
+interface Body extends Usage.Question {
   readonly account: AccountId
   readonly hold: Hold
   readonly charge: Charge
@@ -38,7 +29,9 @@ interface Body extends Question {
   readonly ms: number
 }
 
-const statuses: Readonly<Record<string, number>> = {
+type Reply = readonly [status: number, body: unknown]
+
+const statuses = {
   InsufficientCredits: 402,
   CorrectionTooLarge: 402,
   BudgetExceeded: 403,
@@ -46,76 +39,97 @@ const statuses: Readonly<Record<string, number>> = {
   HoldExpired: 410,
   LimitExceeded: 412,
   IdempotencyKeyReused: 422,
+} as const
+
+const replyTo = (
+  result: Either.Either<unknown, Refusal | HoldExpired | CorrectionTooLarge>,
+): Reply =>
+  Either.match(result, {
+    onLeft: (error) => [statuses[error._tag], error],
+    onRight: (answer) => [
+      200,
+      { answer: Option.isOption(answer) ? Option.getOrNull(answer) : null },
+    ],
+  })
+
+/** The questions. Holds last a minute. The clock runs on, and `/elapse` sets it forward. */
+const makeQuestions = (): Readonly<Record<string, (body: Body) => Reply>> => {
+  const books = new Books(60_000)
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  return {
+    "/balance": ({ account }) => [200, books.balance(account)],
+    "/open": ({ hold }) => replyTo(books.open(hold, now())),
+    "/settle": ({ answer, charge, hold }) => replyTo(books.settle(hold, charge, answer, now())),
+    "/charge": ({ answer, charge, hold }) => replyTo(books.charge(hold, charge, answer, now())),
+    "/release": ({ hold }) => replyTo(books.release(hold)),
+    "/grant": ({ account, amount, note }) => [
+      200,
+      Either.getOrThrow(books.grant({ accountId: account, amount, note, at: now() })),
+    ],
+    "/correct": ({ account, amount, note }) => {
+      const corrected = books.correct({ accountId: account, amount, note, at: now() })
+      return Either.isLeft(corrected) ? replyTo(corrected) : [200, books.balance(account)]
+    },
+    "/expire": () => {
+      const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now())
+      for (const hold of expired) books.release(hold)
+      for (const key of books.writtenKeys) if (key.expiresAt <= now()) books.deleteKey(key)
+      return [200, { released: expired.length }]
+    },
+    "/totals": ({ amounts }) => {
+      const balances = [...books.changed].map((account) => books.balance(account))
+      const below = (amount: number) => balances.filter((one) => available(one) < amount).length
+      const held = balances.reduce((sum, { held }) => sum + held, 0)
+      return [200, { held, accountsBelow: amounts.map(below) }]
+    },
+    "/statement": ({ account, since = -Infinity, until = Infinity }) => [
+      200,
+      books.newEntries.filter(
+        ({ accountId, at }) => accountId === account && since <= at && at < until,
+      ),
+    ],
+    "/recent": ({ account, before = Infinity, limit }) => [
+      200,
+      books.newEntries
+        .filter(({ accountId, sequence }) => accountId === account && sequence < before)
+        .reverse()
+        .slice(0, limit),
+    ],
+    "/usage": (question) => {
+      const { account, by } = question
+      const [first, last] = Usage.daysOf(question)
+      const rows = [...books.usage.values()].filter(
+        ({ accountId, day }) =>
+          first <= day && day <= last && (account === undefined || account === accountId),
+      )
+      const grouped = rows.map((row) => ({
+        ...row,
+        accountId: by === "day" ? null : row.accountId,
+        apiKeyId: by === "key" ? row.apiKeyId : null,
+        day: by === "day" ? row.day : null,
+      }))
+      return [200, Usage.merge(grouped, question)]
+    },
+    "/elapse": ({ ms }) => [200, { ahead: (ahead += ms) }],
+  }
 }
-
-/** The time that `/elapse` has added to the clock. */
-let aheadMs = 0
-const clock = Object.assign(Clock.make(), {
-  unsafeCurrentTimeMillis: () => Date.now() + aheadMs,
-  currentTimeMillis: Effect.sync(() => Date.now() + aheadMs),
-})
-
-const stored = Effect.map((answer: Option.Option<string>) => ({ answer: Option.getOrNull(answer) }))
-
-type Ask = (
-  ledger: CreditLedger["Type"],
-  body: Body,
-) => Effect.Effect<unknown, { readonly _tag: string }>
-
-const questions: Readonly<Record<string, Ask>> = {
-  "/balance": (ledger, { account }) => ledger.balance(account),
-  "/open": (ledger, { hold }) => stored(ledger.open(hold)),
-  "/settle": (ledger, { answer, charge, hold }) =>
-    Effect.as(ledger.settle(hold, charge, answer), { answer: null }),
-  "/charge": (ledger, { answer, charge, hold }) => stored(ledger.charge(hold, charge, answer)),
-  "/release": (ledger, { hold }) => Effect.as(ledger.release(hold), {}),
-  "/grant": (ledger, { account, amount, note }) => ledger.grant(account, amount, note),
-  "/correct": (ledger, { account, amount, note }) => ledger.correct(account, amount, note),
-  "/expire": ({ expire }) => Effect.map(expire, (released) => ({ released })),
-  "/totals": (ledger, { amounts }) => ledger.totals(amounts),
-  "/statement": (ledger, { account, ...period }) =>
-    Effect.map(Stream.runCollect(ledger.statement(account, period)), Chunk.toReadonlyArray),
-  "/recent": (ledger, { account, ...page }) => ledger.recent(account, page),
-  "/usage": (ledger, question) => ledger.usage(question),
-  "/elapse": (_, { ms }) => Effect.sync(() => ({ aheadMs: (aheadMs += ms) })),
-}
-
-/** A ledger that takes any account id, and makes the account with its first credits. */
-const ledgerLayer = Layer.effectDiscard(
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => sql`
-      CREATE TRIGGER any_account BEFORE INSERT ON entries BEGIN
-        INSERT OR IGNORE INTO accounts (id, name, created_at)
-        VALUES (NEW.account_id, NEW.account_id, 0);
-      END`,
-  ),
-).pipe(
-  Layer.provideMerge(SqlCreditLedger.layer({ lease: "1 minute" })),
-  Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
-  Layer.provide(Layer.setClock(clock)),
-)
 
 /** Starts the system, which answers to requests with the token. */
 export const start = async (token: string) => {
-  const runtime = ManagedRuntime.make(ledgerLayer)
-  const ledger = await runtime.runPromise(CreditLedger)
+  const questions = makeQuestions()
   const server = Http.createServer(async (request, response) => {
     const reply = (status: number, body: unknown) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
-    const ask = questions[request.url ?? ""]
-    const body: Body = JSON.parse(await text(request))
+    const answer = questions[request.url ?? ""]
+    const body = await text(request)
     if (request.headers.authorization !== `Bearer ${token}`) return reply(401, {})
-    if (ask === undefined) return reply(404, {})
-    const asked = Effect.suspend(() => ask(ledger, body)).pipe(
-      Effect.match({
-        onFailure: (error) => reply(statuses[error._tag] ?? 500, error),
-        onSuccess: (answer) => reply(200, answer),
-      }),
-      Effect.catchAllDefect((defect) => Effect.sync(() => reply(400, { message: String(defect) }))),
-      Effect.withClock(clock),
-    )
-    return runtime.runPromise(asked)
+    if (answer === undefined) return reply(404, {})
+    try {
+      return reply(...answer(JSON.parse(body)))
+    } catch (error) {
+      return reply(400, { message: String(error) })
+    }
   })
   return {
     url: `http://127.0.0.1:${await listenOnFreePort(server)}`,
@@ -124,7 +138,6 @@ export const start = async (token: string) => {
       server.close()
       server.closeAllConnections()
       await closed
-      await runtime.dispose()
     },
   }
 }

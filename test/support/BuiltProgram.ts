@@ -1,6 +1,6 @@
 /** Builds the program once for all test projects of a run. */
 import type { TestProject } from "vitest/node"
-import { bundleProgram } from "../../scripts/bundle-program.ts"
+import { bundleProgram } from "../../scripts/bundle.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { clientPackage } from "../../scripts/bundle-client-package.ts"
+import { clientPackage } from "../../scripts/bundle-package.ts"
 import { dist, root } from "../../scripts/bundle.ts"
 
 /** A temporary folder of a project that depends on the client, on the package and on Effect. */
