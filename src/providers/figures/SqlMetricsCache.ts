@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Arr from "effect/Array"
@@ -9,7 +10,6 @@ import { metricsOf, Score } from "../../check/Metrics.ts"
 import { type Figures, MetricsCache, type Observation, type Range } from "./MetricsCache.ts"
 import * as BulkRows from "../../database/rows/bulkRows.ts"
 import * as Failure from "../../database/Failure.ts"
-import { pageKey } from "./pageKey.ts"
 import * as prepared from "../../database/rows/prepared.ts"
 import { pageSize, sweep } from "../../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../../database/retry.ts"
@@ -30,7 +30,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
-        const pageOf = new Map(pages.map((page) => [pageKey(page), page]))
+        const pageOf = new Map(pages.map((page) => [storedPage(page), page]))
         return find({ provider, keys: [...pageOf.keys()], since }).pipe(
           retried,
           Effect.map((rows) => rows.map((row) => fromRow(row, pageOf.get(row.page) ?? row.page))),
@@ -46,7 +46,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
 
       observations: Effect.fn("MetricsCache.observations")((page, range) =>
-        findObservations({ key: pageKey(page), ...range }).pipe(
+        findObservations({ key: storedPage(page), ...range }).pipe(
           retried,
           Effect.map((rows) => rows.map(toObservation)),
           Failure.orDie,
@@ -160,7 +160,7 @@ const figuresTable: BulkRows.Table<Figures> = {
   rowOf: ({ fetchedAt, index, metrics, of, page, provider }) => ({
     ...metrics,
     provider,
-    page: pageKey(page),
+    page: storedPage(page),
     vendorIndex: index,
     ofDomain: of,
     fetchedAt,
@@ -186,3 +186,18 @@ const toObservation = (row: typeof ObservationRow.Type): Observation => ({
   lastFetchedAt: row.lastFetchedAt,
   index: row.vendorIndex ?? undefined,
 })
+
+/**
+ * Returns a page as the database has it: its address. A long address is cut, and its hash is added.
+ * An address has up to 9,000 characters, but PostgreSQL refuses index entries above 2,700 bytes,
+ * and SQLite stores every key twice, a long one with overflow pages.
+ */
+const storedPage = (page: string): string =>
+  page.length <= maxLength
+    ? page
+    : `${page.slice(0, maxLength - hashLength)} ${createHash("sha256").update(page).digest("base64url")}`
+
+/** In characters. */
+const maxLength = 256
+/** Of a space, which no address contains, and of the hash. */
+const hashLength = 44
