@@ -10,7 +10,7 @@ import { definitions, root } from "./bundle.ts"
 /** The entry points of the package that contain the service, each with its source file. */
 export const serverEntries = {
   server: "src/server/public.ts",
-  provider: "src/providers/public.ts",
+  provider: "src/providers/package.ts",
   testing: "test/suites/public.ts",
 }
 

@@ -3,7 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Parameter from "../../contract/Parameter.ts"
-import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
+import * as CostReport from "../../providers/costs/CostReport.ts"
 import { Vendor } from "../../providers/Vendor.ts"
 import * as Settings from "../../Settings.ts"
 import { type Column, csv, table } from "../Output.ts"
@@ -29,9 +29,8 @@ export const verb = Verb.onDatabase({
   }),
   act: ({ reconcile, since, until }) =>
     Effect.gen(function* () {
-      const { report } = yield* ProviderReport.ProviderReport
-      return yield* report({ since, until }, reconcile ? yield* vendors : undefined)
-    }).pipe(Effect.provide(ProviderReport.layer), Effect.provide(Settings.layer)),
+      return yield* CostReport.report({ since, until }, reconcile ? yield* vendors : undefined)
+    }).pipe(Effect.provide(Settings.layer)),
   text: ({ counts = [], rows }, { format }) =>
     format === "csv"
       ? csv(columns, rows)
@@ -62,7 +61,7 @@ class NotCounted extends Data.TaggedError("NotCounted")<{
   }
 }
 
-type Row = ProviderReport.Row
+type Row = CostReport.Row
 
 const ofVendor = (row: Row) => (row.provider === null ? undefined : row)
 const ofSales = (row: Row) => (row.provider === null ? row : undefined)
@@ -80,7 +79,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   ["CREDITS", "credits_charged", (row) => ofSales(row)?.creditsCharged ?? null],
 ]
 
-const textOf = ({ error, month, provider, quota }: ProviderReport.Count) =>
+const textOf = ({ error, month, provider, quota }: CostReport.Count) =>
   `${provider}, this month: ${month.rows} rows${month.cost === null ? "" : ` for ${month.cost}`} ` +
   `in ${month.calls} calls, ${month.unanswered} of them without an answer; ` +
   (quota === null

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,9 +30,9 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
         const pageOf = new Map(pages.map((page) => [storedPage(page), page]))
-        return find({ provider, keys: [...pageOf.keys()], since }).pipe(
+        return find(provider, [...pageOf.keys()], since).pipe(
           retried,
-          Effect.map((rows) => rows.map((row) => fromRow(row, pageOf.get(row.page) ?? row.page))),
+          Effect.map((rows) => rows.map((row) => toFigures(row, pageOf.get(row.page) ?? row.page))),
           Failure.orDie,
         )
       }),
@@ -61,19 +60,14 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 )
 
 const queriesOf = (sql: SqlClient.SqlClient) => ({
-  find: SqlSchema.findAll({
-    Request: Schema.Struct({
-      provider: Schema.String,
-      keys: Schema.Array(Schema.String),
-      since: Schema.Number,
-    }),
-    Result: Row,
-    execute: ({ keys, provider, since }) => sql`
+  find: (provider: string, pages: ReadonlyArray<string>, since: number) =>
+    sql`
       SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
         vendor_index, of_domain
       FROM figures
-      WHERE provider = ${provider} AND page IN ${sql.in(keys)} AND fetched_at > ${since}`,
-  }),
+      WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`.pipe(
+      Effect.flatMap(decodeRows),
+    ),
 
   // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
   // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
@@ -119,28 +113,42 @@ const byPage = Order.combine(
   Order.mapInput(Order.string, ({ page }: Figures) => page),
 )
 
-const Row = Schema.Struct({
+const common = {
   provider: Schema.String,
-  page: Schema.String,
   domainAuthority: Score,
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
   fetchedAt: Schema.Int,
   vendorIndex: Schema.NullOr(Schema.String),
+}
+
+const Row = Schema.Struct({
+  ...common,
+  page: Schema.String,
   ofDomain: Schema.NullOr(Schema.String),
 })
+const decodeRows = prepared.decoder(Row)
 
-const fromRow = (row: typeof Row.Type, page: string): Figures => {
-  const { domainAuthority, fetchedAt, ofDomain, pageAuthority, provider, spamScore } = row
-  return {
-    provider,
-    page,
-    metrics: metricsOf(domainAuthority, pageAuthority, spamScore),
-    fetchedAt,
-    index: row.vendorIndex ?? undefined,
-    of: ofDomain ?? undefined,
-  }
-}
+const ObservationRow = Schema.Struct({ ...common, lastFetchedAt: Schema.Int })
+const decodeObservations = prepared.decoder(ObservationRow)
+
+const commonOf = (row: Schema.Struct.Type<typeof common>) => ({
+  provider: row.provider,
+  metrics: metricsOf(row.domainAuthority, row.pageAuthority, row.spamScore),
+  fetchedAt: row.fetchedAt,
+  index: row.vendorIndex ?? undefined,
+})
+
+const toFigures = (row: typeof Row.Type, page: string): Figures => ({
+  ...commonOf(row),
+  page,
+  of: row.ofDomain ?? undefined,
+})
+
+const toObservation = (row: typeof ObservationRow.Type): Observation => ({
+  ...commonOf(row),
+  lastFetchedAt: row.lastFetchedAt,
+})
 
 const figuresTable: BulkRows.Table<Figures> = {
   name: "figures",
@@ -166,26 +174,6 @@ const figuresTable: BulkRows.Table<Figures> = {
     fetchedAt,
   }),
 }
-
-const ObservationRow = Schema.Struct({
-  provider: Schema.String,
-  fetchedAt: Schema.Int,
-  lastFetchedAt: Schema.Int,
-  vendorIndex: Schema.NullOr(Schema.String),
-  domainAuthority: Score,
-  pageAuthority: Score,
-  spamScore: Schema.NullOr(Score),
-})
-
-const decodeObservations = prepared.decoder(ObservationRow)
-
-const toObservation = (row: typeof ObservationRow.Type): Observation => ({
-  provider: row.provider,
-  metrics: metricsOf(row.domainAuthority, row.pageAuthority, row.spamScore),
-  fetchedAt: row.fetchedAt,
-  lastFetchedAt: row.lastFetchedAt,
-  index: row.vendorIndex ?? undefined,
-})
 
 /**
  * Returns a page as the database has it: its address. A long address is cut, and its hash is added.
