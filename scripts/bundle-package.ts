@@ -139,7 +139,7 @@ const bundleClient = async (dist: string) => {
 /** The entry points of the package that contain the service, each with its source file. */
 const serverEntries = {
   server: "src/server/public.ts",
-  provider: "src/providers/public.ts",
+  provider: "src/providers/package.ts",
   testing: "test/suites/public.ts",
 }
 

@@ -1,11 +1,16 @@
+/** For accesses to the database that a lookup can do without. */
 import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+
+type Log = (cause: Cause.Cause<unknown>) => Effect.Effect<void>
 
 /**
  * Makes a function that logs the failure of an effect: the first one, and the next one only after a
  * success. An interruption is neither.
  */
-export const logOnce = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
+export const logOnce = (log: Log) => {
   let isFailing = false
   return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     effect.pipe(
@@ -17,3 +22,17 @@ export const logOnce = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void
       }),
     )
 }
+
+/** Like `logOnce`. A failure becomes none. */
+export const tolerant = (log: Log) => {
+  const logged = logOnce(log)
+  return <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
+    logged(effect).pipe(
+      Effect.asSome,
+      Effect.catchAllCause(() => Effect.succeedNone),
+    )
+}
+
+/** Ends an access that takes too long. The access may end later, in the background. */
+export const inTime = <A, E>(access: Effect.Effect<A, E>, duration: Duration.DurationInput) =>
+  Effect.timeout(Effect.disconnect(access), duration)

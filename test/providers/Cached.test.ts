@@ -1,12 +1,10 @@
 /** The cache around a vendor: what it keeps, how old figures may be, and a store that is slow or fails. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
@@ -14,12 +12,10 @@ import * as TestClock from "effect/TestClock"
 import * as memory from "../support/memory.ts"
 import { Outcome, providerFailed } from "../../src/check/Metrics.ts"
 import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
-import { allAsked, MetricsProvider, nothingKnown } from "../../src/providers/MetricsProvider.ts"
 import * as Cached from "../../src/providers/figures/Cached.ts"
-import * as Composed from "../../src/providers/Composed.ts"
-import { Vendor } from "../../src/providers/Vendor.ts"
 import { StoreFailure } from "../../src/database/StoreFailure.ts"
-import { targets } from "../support/lookup.ts"
+import { context, targets } from "../support/lookup.ts"
+import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { settable } from "../support/SettableClock.ts"
 
 type Store = MetricsCache["Type"]
@@ -28,71 +24,31 @@ const metrics = { domainAuthority: 40, pageAuthority: 30.5 }
 const checked = Outcome.Checked({ metrics })
 const unknown = providerFailed("no such host", "unknown")
 
-/** A vendor whose answer the test sets, and the pages of its calls. */
-const makeVendor = () => {
-  const calls: Array<string> = []
-  let answer: (page: string) => Outcome = () => checked
-  let delay: Duration.DurationInput = 0
-  const vendor: Vendor["Type"] = {
-    name: "scripted",
-    batchSize: 50,
-    maxRefusals: Number.POSITIVE_INFINITY,
-    billsUnknown: true,
-    call: (targets) =>
-      Effect.suspend(() => {
-        calls.push(...targets.map(({ page }) => page))
-        const outcomes = targets.map(({ page }) => answer(page))
-        return Effect.delay(
-          Effect.succeed({ outcomes, rows: targets.length, cost: undefined }),
-          delay,
-        )
-      }),
-    status: Effect.succeed({}),
-  }
-  return {
-    vendor,
-    calls,
-    answerWith: (next: (page: string) => Outcome) => void (answer = next),
-    waitFor: (next: Duration.DurationInput) => void (delay = next),
-  }
-}
-
-/** A provider that asks the vendor at once. */
-const direct = ({ call, name }: Vendor["Type"]): MetricsProvider["Type"] => ({
-  name,
-  known: nothingKnown,
-  prospects: allAsked,
-  circuits: Effect.succeed([]),
-  lookup: (targets, { account, requestId }) =>
-    Effect.map(call(targets, { account, requestIds: [requestId] }), ({ outcomes }) => outcomes),
-})
-
-const context = (maxAge: Duration.DurationInput = Duration.infinity) => ({
-  account: "account",
-  deadline: Number.POSITIVE_INFINITY,
-  maxAgeMs: Duration.toMillis(maxAge),
-  requestId: "request",
-  charged: 0,
-})
-
 /** A cache with its own memory, over the provided store. Figures live for a day. */
 const setUp = (options: Partial<Cached.Options> = {}) =>
   Effect.gen(function* () {
-    const scripted = makeVendor()
+    const { always, calls, vendor } = ScriptedVendor.make()
+    const answerWith = (answer: (page: string) => Outcome) =>
+      always((targets) => Effect.succeed(targets.map(({ page }) => answer(page))))
+    answerWith(() => checked)
     const { reading, saving } = yield* Cached.make("scripted", {
       ttl: Duration.days(1),
       capacity: 50_000,
       ...options,
     })
-    const provider = reading(direct(saving(scripted.vendor)))
+    const provider = reading(ScriptedVendor.asProvider(saving(vendor)))
     const lookup = (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls), context())
     return {
-      ...scripted,
+      calls,
+      answerWith,
       provider,
       lookup,
       sources: (...urls: ReadonlyArray<string>) => Effect.map(lookup(...urls), summary),
       aged: (maxAge: Duration.DurationInput, ...urls: ReadonlyArray<string>) =>
-        Effect.map(provider.lookup(targets(...urls), context(maxAge)), summary),
+        Effect.map(
+          provider.lookup(targets(...urls), context({ maxAgeMs: Duration.toMillis(maxAge) })),
+          summary,
+        ),
       prospects: (...urls: ReadonlyArray<string>) => provider.prospects(targets(...urls)),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.map(provider.known(targets(...urls)), Option.getOrUndefined),
@@ -159,7 +115,7 @@ describe("what the cache keeps", () => {
         assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["known", "bought"])
         yield* TestClock.adjust("1 hour")
         assert.deepStrictEqual(yield* sources("example.com", "example.org"), ["bought", "known"])
-        assert.deepStrictEqual(calls, ["example.com/", "example.org/", "example.com/"])
+        assert.deepStrictEqual(calls, [["example.com/"], ["example.org/"], ["example.com/"]])
       }),
     ),
   )
@@ -467,36 +423,6 @@ describe("a store that is slow or fails", () => {
         yield* adjust("1 minute")
         const now = clock.unsafeCurrentTimeMillis()
         assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
-      }),
-    ),
-  )
-})
-
-describe("a lookup that misses a target in the store just before a call fetches it", () => {
-  it.scoped("takes the figures from memory, and buys only its other targets", () =>
-    over(() =>
-      Effect.gen(function* () {
-        const { calls, vendor, waitFor } = makeVendor()
-        waitFor("50 millis")
-        const { lookup } = yield* Composed.decorated(Layer.succeed(Vendor, vendor), {
-          timeout: "1 second",
-          concurrency: 1,
-          cache: { ttl: Duration.days(1), capacity: 100 },
-        }).pipe(
-          Layer.provide(memory.costs),
-          Layer.build,
-          Effect.map((context) => Context.get(context, MetricsProvider)),
-          withStore(({ get }) => ({
-            get: (...args) => Effect.zipLeft(get(...args), Effect.sleep("100 millis")),
-          })),
-        )
-        yield* Effect.fork(lookup(targets("example.com"), context()))
-        yield* TestClock.adjust("60 millis")
-        const late = yield* Effect.fork(lookup(targets("example.com", "example.org"), context(0)))
-        yield* TestClock.adjust("95 millis")
-        yield* TestClock.adjust("2 seconds")
-        assert.deepStrictEqual(summary(yield* late), ["known", "bought"])
-        assert.deepStrictEqual(calls, ["example.com/", "example.org/"])
       }),
     ),
   )

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -22,7 +22,6 @@ import { RequestId } from "../../src/check/RequestId.ts"
 import { Vendor } from "../../src/providers/Vendor.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { context, tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { runs } from "../support/properties.ts"
@@ -65,139 +64,46 @@ const grantAll = Effect.flatMap(CreditLedger, (ledger) =>
   Effect.forEach(accounts, (id) => ledger.grant(id, Credits.make(100_000), null)),
 )
 
-describe("a composed provider over real HTTP", () => {
-  it.scopedLive(
-    "400 concurrent requests for 40 hosts buy 40 rows from Moz in at most 8 calls",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        const vendor = Context.get(yield* Layer.build(moz.layer), Vendor)
-        yield* Effect.gen(function* () {
-          yield* grantAll
-          const reports = yield* Effect.forEach(
-            Arr.makeBy(400, (i) => `host-${i % 40}.example.com`),
-            (url) => check([url]),
-            { concurrency: "unbounded" },
-          )
-          assert.isTrue(reports.every(({ creditsUsed }) => Number(creditsUsed) === 1))
-          assert.strictEqual(moz.rows(), 40)
-          assert.isAtMost(moz.calls.length, 8)
-          const { balance } = yield* CreditLedger
-          assert.containSubset(yield* balance(account), { charged: 400, held: 0 })
-        }).pipe(Effect.provide(serviceOver(vendor)))
-      }),
-  )
-
-  const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-
-  /** Waits for a fiber. Advances the clock only while all calls in flight are hanging. */
-  const settled = <A, E>(
-    fiber: Fiber.RuntimeFiber<A, E>,
-    inFlight: () => number,
-    hanging: () => number,
-  ) =>
-    Effect.gen(function* () {
-      while ((yield* Fiber.poll(fiber))._tag === "None") {
-        yield* turn
-        if (inFlight() <= hanging()) yield* TestClock.adjust("50 millis")
-      }
-      return yield* fiber
-    })
-
-  const urls = ["example.com", "example.org/a", "not a url", "example.org/a"]
-
-  for (const fault of [FakeVendor.hang, ...FakeVendor.failures.map(([, fault]) => fault)]) {
-    for (const lasting of [false, true]) {
-      const title = `${fault.name}${lasting ? ", repeatedly" : ""}`
-      it.scoped(
-        `with the Moz fault "${title}", each URL gets one outcome, and no hold stays open`,
-        () =>
-          Effect.gen(function* () {
-            const moz = yield* FakeMoz.make
-            const vendor = Context.get(yield* Layer.build(moz.layer), Vendor)
-            let inFlight = 0
-            const counted = Vendor.of({
-              ...vendor,
-              call: (targets, context) =>
-                Effect.acquireUseRelease(
-                  Effect.sync(() => inFlight++),
-                  () => vendor.call(targets, context),
-                  () => Effect.sync(() => inFlight--),
-                ),
-            })
-            yield* Effect.gen(function* () {
-              yield* grantAll
-              const { balance } = yield* CreditLedger
-              const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
-                settled(fiber, () => inFlight, moz.hanging),
-              )
-              if (lasting) moz.always(fault)
-              else moz.script(fault)
-              const before = yield* TestClock.currentTimeMillis
-              const report = yield* ask
-              const took = (yield* TestClock.currentTimeMillis) - before
-              assert.isAtMost(took, 31_000)
-              assert.deepStrictEqual(report.urls, urls)
-              assert.containSubset(report.outcomes[2], { reason: "INVALID_URL" })
-              assert.strictEqual((yield* balance(account)).held, 0)
-
-              moz.always(undefined)
-              yield* TestClock.adjust("1 minutes")
-              // The vendor's server notices later than the service that a connection was closed.
-              while (moz.hanging() > 0) yield* turn
-              const { creditsUsed } = yield* ask
-              assert.strictEqual(creditsUsed, 3)
-            }).pipe(Effect.provide(serviceOver(counted)))
-          }),
-      )
-    }
-  }
-})
-
-describe("a chain of vendors", () => {
-  it.scoped("a chain of vendors caches the figures of each vendor separately", () =>
-    Effect.gen(function* () {
-      const first = ScriptedVendor.make({ name: "first" })
-      const second = ScriptedVendor.make({ name: "second" })
-      const built = yield* Layer.build(
-        Composed.chain([bought(first.vendor), bought(second.vendor)]).pipe(
-          Layer.provide([memory.metricsCache, memory.costs]),
-        ),
-      )
-      const { lookup } = Context.get(built, MetricsProvider)
-      const asked = Effect.gen(function* () {
-        const fiber = yield* Effect.fork(lookup(targets("example.com"), context()))
-        yield* TestClock.adjust("1 seconds")
-        return tags(yield* fiber)
-      })
-      first.script(ScriptedVendor.fails("Refused"))
-      assert.deepStrictEqual(yield* asked, ["ok"])
-      // Only the second vendor's figures are cached, so the first vendor is called again.
-      assert.deepStrictEqual(yield* asked, ["ok"])
-      assert.deepStrictEqual([first.calls.length, second.calls.length], [2, 1])
-    }),
-  )
-})
-
-it.scoped("a target fails with the cause exhausted when the quota of every vendor is used up", () =>
+it.scopedLive("400 concurrent requests for 40 hosts buy 40 rows from Moz in at most 8 calls", () =>
   Effect.gen(function* () {
-    const vendors = ["first", "second"].map((name) => ScriptedVendor.make({ name }))
-    vendors.forEach(({ always }) => always(ScriptedVendor.fails("Exhausted")))
-    const [first, second] = vendors.map(({ vendor }) => bought(vendor))
-    const chain = first && second ? Composed.chain([first, second]) : assert.fail()
-    const { lookup } = Context.get(
-      yield* Layer.build(Layer.provide(chain, [memory.metricsCache, memory.costs])),
-      MetricsProvider,
+    const moz = yield* FakeMoz.make
+    const vendor = Context.get(yield* Layer.build(moz.layer), Vendor)
+    yield* Effect.gen(function* () {
+      yield* grantAll
+      const reports = yield* Effect.forEach(
+        Arr.makeBy(400, (i) => `host-${i % 40}.example.com`),
+        (url) => check([url]),
+        { concurrency: "unbounded" },
+      )
+      assert.isTrue(reports.every(({ creditsUsed }) => Number(creditsUsed) === 1))
+      assert.strictEqual(moz.rows(), 40)
+      assert.isAtMost(moz.calls.length, 8)
+      const { balance } = yield* CreditLedger
+      assert.containSubset(yield* balance(account), { charged: 400, held: 0 })
+    }).pipe(Effect.provide(serviceOver(vendor)))
+  }),
+)
+
+it.scoped("a chain of vendors caches the figures of each vendor separately", () =>
+  Effect.gen(function* () {
+    const first = ScriptedVendor.make({ name: "first" })
+    const second = ScriptedVendor.make({ name: "second" })
+    const built = yield* Layer.build(
+      Composed.chain([bought(first.vendor), bought(second.vendor)]).pipe(
+        Layer.provide([memory.metricsCache, memory.costs]),
+      ),
     )
-    for (let i = 0; i < 3; i++) {
-      const asking = yield* Effect.fork(lookup(targets("example.com"), context()))
-      yield* TestClock.adjust("1 second")
-      assert.containSubset(yield* asking, [{ reason: "PROVIDER_ERROR", cause: "exhausted" }])
-    }
-    assert.deepStrictEqual(
-      vendors.map(({ calls }) => calls.length),
-      [1, 1],
-    )
+    const { lookup } = Context.get(built, MetricsProvider)
+    const asked = Effect.gen(function* () {
+      const fiber = yield* Effect.fork(lookup(targets("example.com"), context()))
+      yield* TestClock.adjust("1 seconds")
+      return tags(yield* fiber)
+    })
+    first.script(ScriptedVendor.fails("Refused"))
+    assert.deepStrictEqual(yield* asked, ["ok"])
+    // Only the second vendor's figures are cached, so the first vendor is called again.
+    assert.deepStrictEqual(yield* asked, ["ok"])
+    assert.deepStrictEqual([first.calls.length, second.calls.length], [2, 1])
   }),
 )
 

@@ -1,38 +1,25 @@
 import { assert, describe, it } from "@effect/vitest"
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import {
-  allAsked,
-  type LookupContext,
-  MetricsProvider,
-  nothingKnown,
-} from "../../src/providers/MetricsProvider.ts"
+import type { LookupContext } from "../../src/providers/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
 import type { Target } from "../../src/check/Target.ts"
 import { context, tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
-const providerOf = ({ vendor: { call, name } }: ReturnType<typeof ScriptedVendor.make>) => ({
-  name,
-  known: nothingKnown,
-  prospects: allAsked,
-  circuits: Effect.succeed([]),
-  lookup: ((asked) =>
-    Effect.map(
-      call(asked, { account: "a", requestIds: [] }),
-      ({ outcomes }) => outcomes,
-    )) satisfies MetricsProvider["Type"]["lookup"],
-})
+const { asProvider, fails, lacks } = ScriptedVendor
 
 const setUp = () => {
   const first = ScriptedVendor.make({ name: "first" })
   const second = ScriptedVendor.make({ name: "second" })
   const third = ScriptedVendor.make({ name: "third" })
-  const provider = Fallback.make([providerOf(first), providerOf(second), providerOf(third)])
+  const provider = Fallback.make([
+    asProvider(first.vendor),
+    asProvider(second.vendor),
+    asProvider(third.vendor),
+  ])
   return { first, second, third, provider }
 }
-
-const { fails, lacks } = ScriptedVendor
 
 describe("Fallback", () => {
   it.effect(
@@ -85,7 +72,7 @@ describe("Fallback", () => {
       Effect.gen(function* () {
         const deadlines: Array<number> = []
         const late = {
-          ...providerOf(ScriptedVendor.make()),
+          ...asProvider(ScriptedVendor.make().vendor),
           lookup: (asked: Arr.NonEmptyReadonlyArray<Target>, { deadline }: LookupContext) => {
             deadlines.push(deadline)
             return Effect.as(fails("Timeout")(asked), [])

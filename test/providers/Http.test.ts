@@ -115,19 +115,6 @@ describe("an unusable result of the http provider", () => {
   }
 })
 
-it.scoped("a target that the http provider calls unknown fails with the cause unknown", () =>
-  Effect.gen(function* () {
-    const vendor = yield* make
-    vendor.script(results((items) => items.map((item, i) => (i === 0 ? item : unknown))))
-    assert.containSubset(yield* ask(vendor, a, b), [
-      { _tag: "Failed", reason: "PROVIDER_ERROR", cause: "unknown" },
-      checked(b),
-    ])
-  }),
-)
-
-const unknown = { url: a, unknown: true }
-
 it.scoped("the figures of the http provider have the index that its answer names", () =>
   Effect.gen(function* () {
     const vendor = yield* make

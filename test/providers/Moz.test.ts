@@ -9,7 +9,6 @@ import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
-import * as Schema from "effect/Schema"
 import * as TestClock from "effect/TestClock"
 import { Outcome } from "../../src/check/Metrics.ts"
 import * as Moz from "../../src/providers/vendors/Moz.ts"
@@ -24,48 +23,24 @@ const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: 
 const checked = (page: string) =>
   Outcome.Checked({ metrics: FakeMoz.figures(page), index: FakeMoz.index })
 
-const decodeCall = Schema.decodeUnknownSync(
-  Schema.Struct({
-    jsonrpc: Schema.String,
-    id: Schema.String,
-    method: Schema.String,
-    params: Schema.Unknown,
-  }),
-)
-
 describe("requests to Moz", () => {
-  it.scoped(
-    "a Moz lookup is one JSON-RPC call with the token in a header and an absolute URL per target",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        yield* ask(moz, "example.com", "http://www.example.co.uk/a?b=c")
-        assert.lengthOf(moz.calls, 1)
-        assert.containSubset(moz.calls[0], {
-          method: "POST",
-          url: "/jsonrpc",
-          headers: {
-            "x-moz-token": FakeMoz.token,
-            "content-type": "application/json",
-            "accept-encoding": "identity",
-          },
-        })
-        const { id, ...call } = decodeCall(moz.calls[0]?.json)
-        assert.match(id, /^[0-9a-f-]{36}$/)
-        assert.deepStrictEqual(call, {
-          jsonrpc: "2.0",
-          method: "data.site.metrics.fetch.multiple",
-          params: {
-            data: {
-              site_queries: [
-                { query: "https://example.com/", scope: "url" },
-                { query: "https://www.example.co.uk/a?b=c", scope: "url" },
-              ],
-            },
-          },
-        })
-        assert.notProperty(moz.calls[0]?.headers, "traceparent")
-      }),
+  it.scoped("a Moz lookup is one JSON-RPC call with the token in a header", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      yield* ask(moz, "example.com", "http://www.example.co.uk/a?b=c")
+      assert.lengthOf(moz.calls, 1)
+      assert.containSubset(moz.calls[0], {
+        method: "POST",
+        url: "/jsonrpc",
+        headers: {
+          "x-moz-token": FakeMoz.token,
+          "content-type": "application/json",
+          "accept-encoding": "identity",
+        },
+      })
+      assert.match(Object(moz.calls[0]?.json).id, /^[0-9a-f-]{36}$/)
+      assert.notProperty(moz.calls[0]?.headers, "traceparent")
+    }),
   )
 
   it.scoped("figures of Moz name its index, which is asked for once an hour", () =>
@@ -102,19 +77,6 @@ describe("requests to Moz", () => {
         Outcome.Checked({ metrics: FakeMoz.figures("example.com/a") }),
       ])
       assert.strictEqual(moz.indices.calls, 1)
-    }),
-  )
-
-  it.scoped("a Moz quota whose reset time is out of range is reported as Malformed", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script({
-        name: "no time",
-        apply: (response, { body }) =>
-          void response.end(body.replace(/"period_reset":\d+/, '"period_reset":1e300')),
-      })
-      const error = yield* Effect.flip(status(moz))
-      assert.strictEqual(error.reason, "Malformed")
     }),
   )
 
@@ -282,23 +244,6 @@ describe("a failed Moz call", () => {
     }),
   )
 
-  it.scoped("a Moz error carries the vendor's Retry-After, given in seconds or as a date", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      // TestClock starts at the epoch.
-      moz.script(
-        FakeVendor.throttled("7"),
-        FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
-        FakeVendor.throttled("soon"),
-      )
-      const waits = yield* Effect.replicateEffect(Effect.flip(ask(moz, "example.com")), 3)
-      assert.deepStrictEqual(
-        waits.map(({ retryAfter }) => retryAfter),
-        [Duration.seconds(7), Duration.seconds(9), undefined],
-      )
-    }),
-  )
-
   it.scoped("an interrupted Moz lookup closes its connection", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
@@ -354,17 +299,5 @@ it.scoped("no error and no log contains the Moz token", () =>
     for (const secret of [FakeMoz.token, inQuery, encodeURIComponent(inQuery)]) {
       assert.notInclude(text, secret)
     }
-  }),
-)
-
-it.scoped("text from Moz is logged as one line without invisible characters", () =>
-  Effect.gen(function* () {
-    const moz = yield* FakeMoz.make
-    const message =
-      "one\r\ntwo\u2028three \u001b[2Jred\u009b31m \u202etxt.exe\u2066 \u0000\u200b\ud800 ende"
-    moz.script(FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message }))
-    const { detail } = yield* Effect.flip(ask(moz, "example.com"))
-    assert.include(detail, "one two three \\u{1b}[2Jred\\u{9b}31m \\u{202e}txt.exe\\u{2066} ")
-    assert.notMatch(detail, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
   }),
 )

@@ -44,52 +44,16 @@ const openPageRank = [
 const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 
 describe("RankList", () => {
-  it.effect("Common Crawl's reversed host names are put into normal order", () =>
+  it.effect.each([
+    ["common-crawl", commonCrawl, ["facebook.com", "www.google.com"]],
+    ["majestic", majestic, ["google.com", "xn--fa-hia.de"]],
+    ["open-page-rank", openPageRank, ["facebook.com", "bbc.co.uk", "com.com"]],
+    ["open-page-rank", `\ufeff${openPageRank}`, ["facebook.com", "bbc.co.uk", "com.com"]],
+    ["tranco", tranco, ["google.com", "example.org"]],
+  ] as const)("the names of %s are read in their usual form", ([format, text, names]) =>
     Effect.gen(function* () {
-      assert.deepStrictEqual(yield* read(commonCrawl, "common-crawl"), {
-        rows: [
-          { name: "facebook.com", rank: 1 },
-          { name: "www.google.com", rank: 2 },
-        ],
-        broken: [],
-      })
-    }),
-  )
-
-  it.effect("Majestic's domain names are read in their ASCII form", () =>
-    Effect.gen(function* () {
-      const { rows } = yield* read(majestic, "majestic")
-      assert.deepStrictEqual(rows, [
-        { name: "google.com", rank: 1 },
-        { name: "xn--fa-hia.de", rank: 2 },
-      ])
-    }),
-  )
-
-  it.effect(
-    "Open PageRank's names are read from one column or from two, with or without quotes",
-    () =>
-      Effect.gen(function* () {
-        const rows = [
-          { name: "facebook.com", rank: 1 },
-          { name: "bbc.co.uk", rank: 2 },
-          { name: "com.com", rank: 3 },
-        ]
-        assert.deepStrictEqual(yield* read(openPageRank, "open-page-rank"), { rows, broken: [] })
-        assert.deepStrictEqual(yield* read(`\ufeff${openPageRank}`, "open-page-rank"), {
-          rows,
-          broken: [],
-        })
-      }),
-  )
-
-  it.effect("a Tranco list has no header line, so its first line is read as data", () =>
-    Effect.gen(function* () {
-      const { rows } = yield* read(tranco, "tranco")
-      assert.deepStrictEqual(rows, [
-        { name: "google.com", rank: 1 },
-        { name: "example.org", rank: 2 },
-      ])
+      const rows = names.map((name, i) => ({ name, rank: i + 1 }))
+      assert.deepStrictEqual(yield* read(text, format), { rows, broken: [] })
     }),
   )
 

@@ -2,7 +2,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
+import * as CostReport from "../../providers/costs/CostReport.ts"
 import { Vendor } from "../../providers/Vendor.ts"
 import * as Providers from "../../server/Providers.ts"
 import * as ProviderStatus from "../../server/ProviderStatus.ts"
@@ -52,9 +52,8 @@ const report = Command.onDatabase({
   options: Schema.Struct({ ...Command.period, reconcile: Command.flag, format: Command.format }),
   act: ({ reconcile, since, until }) =>
     Effect.gen(function* () {
-      const { report } = yield* ProviderReport.ProviderReport
-      return yield* report({ since, until }, reconcile ? yield* vendors : undefined)
-    }).pipe(Effect.provide(ProviderReport.layer), Effect.provide(Settings.layer)),
+      return yield* CostReport.report({ since, until }, reconcile ? yield* vendors : undefined)
+    }).pipe(Effect.provide(Settings.layer)),
   text: ({ counts = [], rows }, { format }) =>
     format === "csv"
       ? csv(columns, rows)
@@ -85,7 +84,7 @@ class NotCounted extends Data.TaggedError("NotCounted")<{
   }
 }
 
-type Row = ProviderReport.Row
+type Row = CostReport.Row
 
 const ofVendor = (row: Row) => (row.provider === null ? undefined : row)
 const ofSales = (row: Row) => (row.provider === null ? row : undefined)
@@ -103,7 +102,7 @@ const columns: ReadonlyArray<Column<Row>> = [
   ["CREDITS", "credits_charged", (row) => ofSales(row)?.creditsCharged ?? null],
 ]
 
-const textOf = ({ error, month, provider, quota }: ProviderReport.Count) =>
+const textOf = ({ error, month, provider, quota }: CostReport.Count) =>
   `${provider}, this month: ${month.rows} rows${month.cost === null ? "" : ` for ${month.cost}`} ` +
   `in ${month.calls} calls, ${month.unanswered} of them without an answer; ` +
   (quota === null

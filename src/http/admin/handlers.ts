@@ -25,7 +25,7 @@ import {
   reasonOf,
   statusInTime,
 } from "../../providers/MetricsProvider.ts"
-import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
+import * as CostReport from "../../providers/costs/CostReport.ts"
 import { isoTime } from "../../accounts/TimeSpan.ts"
 import { refuse, unavailable } from "../errorAnswer.ts"
 
@@ -149,7 +149,6 @@ const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
 const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
   Effect.gen(function* () {
     const { circuits } = yield* MetricsProvider
-    const { report } = yield* ProviderReport.ProviderReport
     return handlers
       .handle("providerStatus", () =>
         circuits.pipe(
@@ -159,12 +158,12 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
       )
       .handle("providerReport", ({ urlParams: { reconcile, ...question } }) =>
         circuits.pipe(
-          Effect.flatMap((vendors) => report(question, reconcile && vendors)),
+          Effect.flatMap((vendors) => CostReport.report(question, reconcile && vendors)),
           answer,
         ),
       )
   }),
-).pipe(Layer.provide(ProviderReport.layer))
+)
 
 export const circuitOf = (circuit: Circuit) => {
   const { isExhausted, openReason } = circuit

@@ -2,7 +2,6 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import { AdminApi } from "../../contract/AdminApi.ts"
 import { maxRows } from "../../contract/Limits.ts"
 import * as Balance from "../../ledger/Balance.ts"
@@ -12,7 +11,7 @@ import { creditsOf } from "../../ledger/Credits.ts"
 import { inTime } from "../../ledger/StoreTimeout.ts"
 import * as Usage from "../../ledger/usage/Usage.ts"
 import { MetricsProvider } from "../../providers/MetricsProvider.ts"
-import * as ProviderReport from "../../providers/costs/ProviderReport.ts"
+import * as CostReport from "../../providers/costs/CostReport.ts"
 import { letOthersRun } from "../../ledger/letOthersRun.ts"
 import { answer, circuitOf, errorsOf } from "./handlers.ts"
 
@@ -30,7 +29,7 @@ const maxRunningOut = 10
 const maxErrors = 10
 
 /** Adds up. A cost is null when calls were made and nobody knows the price of any of them. */
-const sumOf = (rows: ReadonlyArray<ProviderReport.Row>) => {
+const sumOf = (rows: ReadonlyArray<CostReport.Row>) => {
   const sold = rows.filter((row) => row.provider === null)
   const bought = rows.filter((row) => row.provider !== null)
   const known = bought.flatMap(({ cost }) => cost ?? [])
@@ -47,7 +46,6 @@ export const layer = ({ ceilingOf, creditValue, currency }: Options) =>
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const { circuits } = yield* MetricsProvider
-      const { report } = yield* ProviderReport.ProviderReport
 
       const runningOutOn = (today: number) =>
         Effect.gen(function* () {
@@ -77,7 +75,7 @@ export const layer = ({ ceilingOf, creditValue, currency }: Options) =>
           const runningOut = yield* inTime(runningOutOn(today))
           const vendors = yield* circuits
           const since = (today - days + 1) * dayMs
-          const { counts = [], rows } = yield* report({ since }, vendors)
+          const { counts = [], rows } = yield* CostReport.report({ since }, vendors)
           return {
             currency,
             creditValue: creditValue === undefined ? null : creditValue / 1_000_000,
@@ -104,4 +102,4 @@ export const layer = ({ ceilingOf, creditValue, currency }: Options) =>
         }).pipe(answer),
       )
     }),
-  ).pipe(Layer.provide(ProviderReport.layer))
+  )

@@ -17,7 +17,7 @@ import type * as Scope from "effect/Scope"
 import { dayMs, endOf, startOf } from "../../ledger/budgets/Budget.ts"
 import { dayOf } from "../../ledger/usage/Usage.ts"
 import { failureOf, ProviderError } from "../MetricsProvider.ts"
-import { logOnce } from "../logOnce.ts"
+import { inTime, tolerant } from "../logOnce.ts"
 import * as Meters from "../ProviderMeters.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 import { type Cost, Costs, monthOf, nothing, summed } from "./Costs.ts"
@@ -29,8 +29,6 @@ export interface Options {
   /** The price of 1,000 rows, in millionths of the vendor's currency. */
   readonly price?: number | undefined
 }
-
-type Call = Vendor["Type"]["call"]
 
 /** How long the sum of the month is used, in milliseconds. */
 const freshMs = 3000
@@ -44,23 +42,23 @@ export const make = (
     const meters = Meters.make(inner.name)
     const fail = (reason: ProviderError["reason"], detail: string, more = {}) =>
       new ProviderError({ provider: inner.name, reason, detail, isUnsent: true, ...more })
-    /** Held while the sums are written or read, so that no count is in both or in neither. */
-    const mutex = yield* Effect.makeSemaphore(1)
-    const writeFailed = inTime((cause) =>
+    const written = tolerant((cause) =>
       Effect.logWarning(
         "The counts of calls to providers cannot be written to the database. The service keeps them and tries again. To check the database, run 'authority doctor'.",
         cause,
       ),
     )
-    const readFailed = inTime((cause) =>
+    const known = tolerant((cause) =>
       Effect.logWarning(
         "The ceiling of a provider cannot be checked in the database, so the provider is not asked. To check the database, run 'authority doctor'.",
         cause,
       ),
     )
+    /** Held while the sums are written or read, so that no count is in both or in neither. */
+    const mutex = yield* Effect.makeSemaphore(1)
+    /** The counts that are not in the database yet. */
     let waiting: ReadonlyArray<Cost> = []
-    let writing: ReadonlyArray<Cost> = []
-    let month = { start: 0, storedRows: 0, readAt: Number.NEGATIVE_INFINITY }
+    let month = { start: 0, rows: 0, readAt: Number.NEGATIVE_INFINITY }
     let inFlight = 0
     /** The targets of this month's calls without an answer: the vendor may have billed them. */
     let unanswered = 0
@@ -71,23 +69,13 @@ export const make = (
       isWaiting.unsafeOffer(undefined)
     }
 
-    const rowsOfMonth = (sums: ReadonlyArray<Cost>) =>
-      sums.reduce((all, { day, rows }) => (day * dayMs < month.start ? all : all + rows), 0)
-
     const write = Effect.suspend(() => {
-      writing = waiting
+      const writing = waiting
       waiting = []
-      if (!Arr.isNonEmptyReadonlyArray(writing)) return Effect.void
-      return costs.add(writing).pipe(
-        Effect.onExit((exit) =>
-          Effect.sync(() => {
-            if (Exit.isSuccess(exit)) month.storedRows += rowsOfMonth(writing)
-            else keep(writing)
-            writing = []
-          }),
-        ),
-      )
-    }).pipe(mutex.withPermits(1), writeFailed("5 seconds"), Effect.ignore)
+      return Arr.isNonEmptyReadonlyArray(writing)
+        ? Effect.onError(costs.add(writing), () => Effect.sync(() => keep(writing)))
+        : Effect.void
+    }).pipe(mutex.withPermits(1), (writing) => written(inTime(writing, "5 seconds")))
 
     yield* Effect.addFinalizer(() => Effect.interruptible(write))
     yield* Queue.take(isWaiting).pipe(
@@ -107,21 +95,28 @@ export const make = (
       const start = startOf("month", yield* Clock.currentTimeMillis)
       const { rows } = yield* monthOf(costs, inner.name)
       if (start !== month.start) unanswered = 0
-      month = { start, storedRows: rows, readAt }
-    }).pipe(Effect.unlessEffect(isFresh), mutex.withPermits(1), readFailed("1 second"))
+      const unwritten = waiting.filter(({ day }) => day * dayMs >= start)
+      month = { start, rows: unwritten.reduce((sum, one) => sum + one.rows, rows), readAt }
+    }).pipe(Effect.unlessEffect(isFresh), mutex.withPermits(1))
 
     /** Knows what was bought in this month, at most three seconds ago. */
-    const known =
-      ceiling === undefined
-        ? Effect.void
-        : Effect.unlessEffect(read, isFresh).pipe(
-            Effect.catchAll(() => fail("Unavailable", "its ceiling cannot be checked")),
-          )
+    const isKnown = Effect.flatMap(isFresh, (fresh) =>
+      fresh || ceiling === undefined
+        ? Effect.succeed(true)
+        : Effect.map(known(inTime(read, "1 second")), Option.isSome),
+    )
+
+    const exhausted = (more = {}) =>
+      fail(
+        "Exhausted",
+        `the ceiling ${ceiling?.setting} of ${ceiling?.rows} rows a month is reached`,
+        more,
+      )
 
     /** Returns how many of `count` targets may be sent, or why none may. */
     const roomFor = (count: number, time: number) => {
       if (ceiling === undefined) return count
-      const bought = month.storedRows + rowsOfMonth(writing) + rowsOfMonth(waiting) + unanswered
+      const bought = month.rows + unanswered
       const room = Math.max(0, ceiling.rows - bought - inFlight)
       meters.ceilingRowsLeft(Math.max(0, room - count))
       if (room > 0) return Math.min(count, room)
@@ -129,38 +124,15 @@ export const make = (
         ? fail("Throttled", "the calls in flight may use the rest of its ceiling", {
             retryAfter: Duration.seconds(1),
           })
-        : exhausted((endOf("month", time) ?? time) - time)
+        : exhausted({ retryAfter: Duration.millis((endOf("month", time) ?? time) - time) })
     }
 
-    const exhausted = (endsInMs?: number) =>
-      fail(
-        "Exhausted",
-        `the ceiling ${ceiling?.setting} of ${ceiling?.rows} rows a month is reached`,
-        endsInMs === undefined ? {} : { retryAfter: Duration.millis(endsInMs) },
-      )
-
-    /** Counts a call that has ended. */
-    const count = (targets: number, time: number, exit: Exit.Exit<Answer, ProviderError>) => {
-      inFlight -= targets
-      const result = resultOf(exit)
-      if (result === undefined) return
-      const { cost: reported, rows } = Exit.isSuccess(exit) ? exit.value : free
-      const cost = costOf(rows, reported, price)
-      const call = { ...nothing, provider: inner.name, day: dayOf(time), calls: 1, rows, cost }
-      keep([result === "answered" ? call : { ...call, [result]: 1 }])
-      meters.rowsBought(rows)
-      if (cost !== null) meters.cost(cost / million)
-      if (result === "unanswered") {
-        unanswered += targets
-        meters.unknownCalls(1)
-      }
-      return { result, rows, cost: cost === null ? null : cost / million }
-    }
-
-    const call: Call = (targets, context) =>
+    const call: Vendor["Type"]["call"] = (targets, context) =>
       Effect.uninterruptibleMask((restore) =>
         Effect.gen(function* () {
-          yield* restore(known)
+          if (!(yield* restore(isKnown))) {
+            return yield* fail("Unavailable", "its ceiling cannot be checked")
+          }
           const startedAt = yield* MonotonicClock.now
           const time = yield* Clock.currentTimeMillis
           const room = roomFor(targets.length, time)
@@ -168,33 +140,45 @@ export const make = (
           inFlight += room
           const [sent, rest] = Arr.splitNonEmptyAt(targets, room)
           const { outcomes, ...billed } = yield* restore(inner.call(sent, context)).pipe(
-            Effect.onExit((exit) =>
-              Effect.suspend(() => logOf(count(room, time, exit), sent.length, context, startedAt)),
-            ),
+            Effect.onExit((exit) => count(room, time, startedAt, context, exit)),
           )
-          if (rest.length === 0) return { outcomes, ...billed }
-          const failed = failureOf(exhausted())
-          return { outcomes: [...outcomes, ...rest.map(() => failed)], ...billed }
+          const failed = rest.length === 0 ? [] : rest.map(() => failureOf(exhausted()))
+          return { outcomes: [...outcomes, ...failed], ...billed }
         }),
       )
 
-    const logOf = (
-      counted: ReturnType<typeof count>,
+    /** Counts a call that has ended, and logs it. */
+    const count = Effect.fnUntraced(function* (
       targets: number,
-      { requestIds }: CallContext,
+      time: number,
       startedAt: number,
-    ) =>
-      counted === undefined
-        ? Effect.void
-        : Effect.flatMap(MonotonicClock.now, (now) =>
-            Effect.annotateLogs(Effect.logDebug("A call to the provider has ended."), {
-              provider: inner.name,
-              targets,
-              ...counted,
-              ms: Math.round(now - startedAt),
-              requestIds,
-            }),
-          )
+      { requestIds }: CallContext,
+      exit: Exit.Exit<Answer, ProviderError>,
+    ) {
+      inFlight -= targets
+      const result = resultOf(exit)
+      if (result === undefined) return
+      const { cost: reported, rows } = Exit.isSuccess(exit) ? exit.value : free
+      const cost = costOf(rows, reported, price)
+      const call = { ...nothing, provider: inner.name, day: dayOf(time), calls: 1, rows, cost }
+      keep([result === "answered" ? call : { ...call, [result]: 1 }])
+      if (time >= month.start) month.rows += rows
+      meters.rowsBought(rows)
+      if (cost !== null) meters.cost(cost / million)
+      if (result === "unanswered") {
+        unanswered += targets
+        meters.unknownCalls(1)
+      }
+      yield* Effect.annotateLogs(Effect.logDebug("A call to the provider has ended."), {
+        provider: inner.name,
+        targets,
+        result,
+        rows,
+        cost: cost === null ? null : cost / million,
+        ms: Math.round((yield* MonotonicClock.now) - startedAt),
+        requestIds,
+      })
+    })
 
     return { ...inner, call }
   })
@@ -229,15 +213,3 @@ const neverConnected =
 
 /** A proxy answers so for the vendor, which may have got the call. */
 const gateway = /^HTTP 50[24]\b/
-
-/** Limits an effect to a time, and logs its failures: once, until it has succeeded again. */
-const inTime = (log: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
-  const logged = logOnce(log)
-  return (limit: Duration.DurationInput) =>
-    <A>(effect: Effect.Effect<A>): Effect.Effect<void, "failed"> =>
-      Effect.timeoutFail(effect, { duration: limit, onTimeout: () => "no answer in time" }).pipe(
-        logged,
-        Effect.asVoid,
-        Effect.catchAllCause(() => Effect.fail("failed" as const)),
-      )
-}

@@ -17,6 +17,7 @@ import type * as Scope from "effect/Scope"
 import { Lru } from "../../check/Lru.ts"
 import { checkedFrom, missing, type Outcome } from "../../check/Metrics.ts"
 import { type Figures, MetricsCache } from "./MetricsCache.ts"
+import { inTime, tolerant } from "../logOnce.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../../check/Target.ts"
 import * as Meters from "../ProviderMeters.ts"
@@ -63,43 +64,45 @@ export const make = (
     const historyMs = Duration.toMillis(options.history ?? 0)
     const store = yield* MetricsCache
     const clock = yield* Effect.clock
-    const memory = new Memory(options.capacity)
+    const memory = new Lru<Kept>(options.capacity)
     const meters = Meters.make(provider)
     const write = yield* FigureWriter.make(store, Math.max(ttlMs + staleMs, historyMs))
-    const tolerant = FigureWriter.onceInARow(warnOfReads)
+    const found = tolerant(warnOfReads)
+
+    /** Returns the figures of a page in memory if they were fetched after `since`. */
+    const recall = (page: string, since: number): Outcome | undefined => {
+      const kept = memory.get(page)
+      return kept !== undefined && kept.fetchedAt > since ? kept : undefined
+    }
+
+    const learn = (figures: Figures): Outcome => {
+      const { metrics, page } = figures
+      const outcome: Kept = { _tag: "Checked", metrics, source: "known", ...originOf(figures) }
+      memory.set(page, outcome)
+      return outcome
+    }
 
     const accepted = (maxAgeMs: number) => Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs))
 
     /** Returns the stored figures fetched after `since`; none when the store fails or is slow. */
     const read = (pages: Arr.NonEmptyReadonlyArray<string>, since: number) =>
       Effect.map(
-        tolerant(FigureWriter.inTime(store.get(provider, pages, since), readTimeout), []),
-        (found) => new Map(found.map((one) => [one.page, one])),
+        found(inTime(store.get(provider, pages, since), readTimeout)),
+        (figures) => new Map(Option.getOrElse(figures, () => []).map((one) => [one.page, one])),
       )
-
-    const recallAll = (targets: ReadonlyArray<Target>) => {
-      const since = clock.unsafeCurrentTimeMillis() - ttlMs
-      const outcomes: Array<Outcome> = []
-      for (const { page } of targets) {
-        const outcome = memory.recall(page, since)
-        if (outcome === undefined) return undefined
-        outcomes.push(outcome)
-      }
-      return outcomes
-    }
 
     /** Finds figures in memory, or else in the store; undefined for a cache miss. */
     const find = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>, maxAgeMs: number) {
       const since = (yield* Clock.currentTimeMillis) - accepted(maxAgeMs)
-      const known = targets.map(({ page }) => memory.recall(page, since))
+      const known = targets.map(({ page }) => recall(page, since))
       const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
       if (!Arr.isNonEmptyArray(pages)) return known
       const stored = yield* read(pages, since)
       return targets.map(({ page }, i) => {
         // Figures that a call fetched during the read are newer than those that the read found.
-        const outcome = known[i] ?? memory.recall(page, since)
+        const outcome = known[i] ?? recall(page, since)
         const found = outcome === undefined ? stored.get(page) : undefined
-        return found === undefined ? outcome : memory.learn(found)
+        return found === undefined ? outcome : learn(found)
       })
     })
 
@@ -124,8 +127,13 @@ export const make = (
         ...inner,
         known: (targets) =>
           Effect.sync(() => {
-            const outcomes = recallAll(targets)
-            if (outcomes === undefined) return Option.none()
+            const since = clock.unsafeCurrentTimeMillis() - ttlMs
+            const outcomes: Array<Outcome> = []
+            for (const { page } of targets) {
+              const outcome = recall(page, since)
+              if (outcome === undefined) return Option.none()
+              outcomes.push(outcome)
+            }
             meters.cacheHits(outcomes.length)
             return Option.some(outcomes)
           }),
@@ -161,7 +169,7 @@ export const make = (
             const { index, metrics, of } = outcome
             return [{ provider, page, metrics, fetchedAt, index, of }]
           })
-          bought.forEach((figures) => memory.learn(figures))
+          bought.forEach((figures) => learn(figures))
           yield* write(bought)
           const outcomes = answer.outcomes.map((outcome) =>
             outcome._tag === "Checked" ? { ...outcome, fetchedAt } : outcome,
@@ -185,27 +193,6 @@ const originOf = ({ fetchedAt, index, of, provider }: Figures) => ({
 
 /** An outcome in memory. */
 type Kept = Outcome & { readonly fetchedAt: number }
-
-class Memory {
-  private readonly kept: Lru<Kept>
-
-  constructor(capacity: number) {
-    this.kept = new Lru(capacity)
-  }
-
-  /** Returns the figures of a page if they were fetched after `since`. */
-  recall(page: string, since: number): Outcome | undefined {
-    const kept = this.kept.get(page)
-    return kept !== undefined && kept.fetchedAt > since ? kept : undefined
-  }
-
-  learn(figures: Figures): Outcome {
-    const { metrics, page } = figures
-    const outcome: Kept = { _tag: "Checked", metrics, source: "known", ...originOf(figures) }
-    this.kept.set(page, outcome)
-    return outcome
-  }
-}
 
 const warnOfReads = (cause: Cause.Cause<unknown>) =>
   Effect.logWarning(

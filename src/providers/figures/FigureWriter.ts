@@ -5,14 +5,13 @@
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { Figures, MetricsCache } from "./MetricsCache.ts"
-import { logOnce } from "../logOnce.ts"
+import { inTime, tolerant } from "../logOnce.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
 /** Queues figures to be written. Drops those that do not fit into the queue. */
@@ -35,7 +34,7 @@ export const make = (
 ): Effect.Effect<Write, never, Scope.Scope> =>
   Effect.gen(function* () {
     const queue = yield* Queue.dropping<Figures>(maxQueued)
-    const tolerant = onceInARow(warnOfWrites)
+    const written = tolerant(warnOfWrites)
     let isFull = false
 
     const put = (batch: ReadonlyArray<Figures>) => {
@@ -44,27 +43,22 @@ export const make = (
     }
     const turn = Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(restore(Queue.takeBetween(queue, 1, putSize)), (batch) =>
-        Effect.as(toItsEnd(tolerant(put([...batch]), undefined)), batch.length),
+        Effect.as(toItsEnd(written(put([...batch]))), batch.length),
       ),
     ).pipe(Effect.flatMap((size) => Effect.sleep(size < putSize ? pause : 0)))
     const flush = Effect.flatMap(Queue.takeAll(queue), (rest) =>
       Effect.forEach(Arr.chunksOf(rest, putSize), put, { discard: true }),
     )
     const isSteady = MonotonicClock.makeIsWallClockSteady()
-    const sweep = Effect.flatMap(isSteady, (steady) =>
-      steady
-        ? Effect.flatMap(Clock.currentTimeMillis, (now) => store.sweep(now - keptMs))
-        : Effect.void,
+    const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) => store.sweep(now - keptMs)).pipe(
+      Effect.whenEffect(isSteady),
+      Effect.disconnect,
+      tolerant(warnOfSweep),
     )
 
-    yield* Effect.addFinalizer(() => toItsEnd(tolerant(flush, undefined)))
+    yield* Effect.addFinalizer(() => toItsEnd(written(flush)))
     yield* Effect.forkScoped(Effect.forever(turn))
-    yield* Effect.forkScoped(
-      Effect.repeat(
-        onceInARow(warnOfSweep)(Effect.disconnect(sweep), undefined),
-        Schedule.spaced("10 minutes"),
-      ),
-    )
+    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("10 minutes")))
 
     return (figures) =>
       Effect.flatMap(Queue.offerAll(queue, figures), (fits) => {
@@ -73,17 +67,6 @@ export const make = (
         return isNew ? warnOfQueue : Effect.void
       })
   })
-
-/** Ends an access to the store that takes too long. The access may end later, in the background. */
-export const inTime = <A, E>(access: Effect.Effect<A, E>, duration: Duration.DurationInput) =>
-  Effect.timeout(Effect.disconnect(access), duration)
-
-/** Makes a function that replaces a failure by another value, and logs it once in a row. */
-export const onceInARow = (warn: (cause: Cause.Cause<unknown>) => Effect.Effect<void>) => {
-  const logged = logOnce(warn)
-  return <A, E, B>(effect: Effect.Effect<A, E>, otherwise: B): Effect.Effect<A | B> =>
-    Effect.catchAllCause(logged(effect), () => Effect.succeed(otherwise))
-}
 
 /** Runs an effect to its end or its timeout, also in a finalizer, where no timeout can interrupt. */
 const toItsEnd = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>

@@ -1,5 +1,5 @@
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
-import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -9,7 +9,6 @@ import { metricsOf, Score } from "../../check/Metrics.ts"
 import { type Figures, MetricsCache, type Observation, type Range } from "./MetricsCache.ts"
 import * as BulkRows from "../../database/rows/bulkRows.ts"
 import * as Failure from "../../database/Failure.ts"
-import { pageKey } from "./pageKey.ts"
 import { pageSize, sweep } from "../../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../../database/retry.ts"
 
@@ -29,10 +28,10 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) => {
-        const pageOf = new Map(pages.map((page) => [pageKey(page), page]))
-        return find({ provider, keys: [...pageOf.keys()], since }).pipe(
+        const pageOf = new Map(pages.map((page) => [storedPage(page), page]))
+        return find(provider, [...pageOf.keys()], since).pipe(
           retried,
-          Effect.map((rows) => rows.map((row) => fromRow(row, pageOf.get(row.page) ?? row.page))),
+          Effect.map((rows) => rows.map((row) => toFigures(row, pageOf.get(row.page) ?? row.page))),
           Failure.orDie,
         )
       }),
@@ -45,7 +44,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
 
       observations: Effect.fn("MetricsCache.observations")((page, range) =>
-        findObservations({ key: pageKey(page), ...range }).pipe(
+        findObservations({ key: storedPage(page), ...range }).pipe(
           retried,
           Effect.map((rows) => rows.map(toObservation)),
           Failure.orDie,
@@ -60,19 +59,14 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 )
 
 const queriesOf = (sql: SqlClient.SqlClient) => ({
-  find: SqlSchema.findAll({
-    Request: Schema.Struct({
-      provider: Schema.String,
-      keys: Schema.Array(Schema.String),
-      since: Schema.Number,
-    }),
-    Result: Row,
-    execute: ({ keys, provider, since }) => sql`
+  find: (provider: string, pages: ReadonlyArray<string>, since: number) =>
+    sql`
       SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
         vendor_index, of_domain
       FROM figures
-      WHERE provider = ${provider} AND page IN ${sql.in(keys)} AND fetched_at > ${since}`,
-  }),
+      WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`.pipe(
+      Effect.flatMap(decodeRows),
+    ),
 
   // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
   // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
@@ -118,28 +112,42 @@ const byPage = Order.combine(
   Order.mapInput(Order.string, ({ page }: Figures) => page),
 )
 
-const Row = Schema.Struct({
+const common = {
   provider: Schema.String,
-  page: Schema.String,
   domainAuthority: Score,
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
   fetchedAt: Schema.Int,
   vendorIndex: Schema.NullOr(Schema.String),
+}
+
+const Row = Schema.Struct({
+  ...common,
+  page: Schema.String,
   ofDomain: Schema.NullOr(Schema.String),
 })
+const decodeRows = BulkRows.decoder(Row)
 
-const fromRow = (row: typeof Row.Type, page: string): Figures => {
-  const { domainAuthority, fetchedAt, ofDomain, pageAuthority, provider, spamScore } = row
-  return {
-    provider,
-    page,
-    metrics: metricsOf(domainAuthority, pageAuthority, spamScore),
-    fetchedAt,
-    index: row.vendorIndex ?? undefined,
-    of: ofDomain ?? undefined,
-  }
-}
+const ObservationRow = Schema.Struct({ ...common, lastFetchedAt: Schema.Int })
+const decodeObservations = BulkRows.decoder(ObservationRow)
+
+const commonOf = (row: Schema.Struct.Type<typeof common>) => ({
+  provider: row.provider,
+  metrics: metricsOf(row.domainAuthority, row.pageAuthority, row.spamScore),
+  fetchedAt: row.fetchedAt,
+  index: row.vendorIndex ?? undefined,
+})
+
+const toFigures = (row: typeof Row.Type, page: string): Figures => ({
+  ...commonOf(row),
+  page,
+  of: row.ofDomain ?? undefined,
+})
+
+const toObservation = (row: typeof ObservationRow.Type): Observation => ({
+  ...commonOf(row),
+  lastFetchedAt: row.lastFetchedAt,
+})
 
 const figuresTable: BulkRows.Table<Figures> = {
   name: "figures",
@@ -159,29 +167,24 @@ const figuresTable: BulkRows.Table<Figures> = {
   rowOf: ({ fetchedAt, index, metrics, of, page, provider }) => ({
     ...metrics,
     provider,
-    page: pageKey(page),
+    page: storedPage(page),
     vendorIndex: index,
     ofDomain: of,
     fetchedAt,
   }),
 }
 
-const ObservationRow = Schema.Struct({
-  provider: Schema.String,
-  fetchedAt: Schema.Int,
-  lastFetchedAt: Schema.Int,
-  vendorIndex: Schema.NullOr(Schema.String),
-  domainAuthority: Score,
-  pageAuthority: Score,
-  spamScore: Schema.NullOr(Score),
-})
+/**
+ * Returns a page as the database has it: its address. A long address is cut, and its hash is added.
+ * An address has up to 9,000 characters, but PostgreSQL refuses index entries above 2,700 bytes,
+ * and SQLite stores every key twice, a long one with overflow pages.
+ */
+const storedPage = (page: string): string =>
+  page.length <= maxLength
+    ? page
+    : `${page.slice(0, maxLength - hashLength)} ${createHash("sha256").update(page).digest("base64url")}`
 
-const decodeObservations = BulkRows.decoder(ObservationRow)
-
-const toObservation = (row: typeof ObservationRow.Type): Observation => ({
-  provider: row.provider,
-  metrics: metricsOf(row.domainAuthority, row.pageAuthority, row.spamScore),
-  fetchedAt: row.fetchedAt,
-  lastFetchedAt: row.lastFetchedAt,
-  index: row.vendorIndex ?? undefined,
-})
+/** In characters. */
+const maxLength = 256
+/** Of a space, which no address contains, and of the hash. */
+const hashLength = 44

@@ -30,7 +30,6 @@ import {
 } from "../../check/Metrics.ts"
 import { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../../check/Target.ts"
-import { latestTime } from "../../accounts/TimeSpan.ts"
 import { type Adapter, required } from "../Adapter.ts"
 import { Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -271,8 +270,8 @@ const Quota = Schema.Struct({
   used: Schema.Number,
   /** True when the plan sells rows beyond `allotted`. */
   overage: maybe(Schema.Boolean),
-  /** Epoch seconds, limited to what a `Date` can hold. */
-  period_reset: maybe(Schema.Number.pipe(Schema.between(0, latestTime / 1000))),
+  /** Epoch seconds. */
+  period_reset: maybe(Schema.Number),
 })
 
 const decodeQuota = success(Schema.Struct({ quota: Quota }))

@@ -1,13 +1,10 @@
 /** Reports what calls to vendors cost beside what was sold, and beside the vendors' own counts. */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import { CreditLedger } from "../../ledger/CreditLedger.ts"
 import * as Usage from "../../ledger/usage/Usage.ts"
 import { type Circuit, quotaDocumentOf, statusInTime } from "../MetricsProvider.ts"
 import { Costs, monthOf, type Range, type Sum } from "./Costs.ts"
-import { inTime, type StoreTimeout } from "../../ledger/StoreTimeout.ts"
+import { inTime } from "../../ledger/StoreTimeout.ts"
 
 /** A row of the report, by the names that its JSON has. */
 export type Row = Bought | Sold
@@ -51,54 +48,39 @@ export interface Report {
   readonly counts?: ReadonlyArray<Count>
 }
 
-export type Vendor = Pick<Circuit, "provider" | "status">
+/**
+ * Asks the vendors for their counts, free of charge. Fails with StoreTimeout at the Deadline, before
+ * it asks a vendor. May die with StoreFailure.
+ */
+export const report = Effect.fn("CostReport.report")(function* (
+  question: Question,
+  vendors?: ReadonlyArray<Pick<Circuit, "provider" | "status">>,
+) {
+  const rows = yield* inTime(rowsOf(question))
+  const report: Report =
+    vendors === undefined
+      ? { rows }
+      : { rows, counts: yield* Effect.forEach(vendors, count, { concurrency: "unbounded" }) }
+  return report
+})
 
-export class ProviderReport extends Context.Tag("authority/ProviderReport")<
-  ProviderReport,
-  {
-    /**
-     * Asks the vendors for their counts, free of charge. Fails with StoreTimeout at the Deadline,
-     * before it asks a vendor. May die with StoreFailure.
-     */
-    readonly report: (
-      question: Question,
-      vendors?: ReadonlyArray<Vendor>,
-    ) => Effect.Effect<Report, StoreTimeout>
-  }
->() {}
+const rowsOf = Effect.fnUntraced(function* ({ limit, ...range }: Question) {
+  const costs = yield* Costs
+  const { usage } = yield* CreditLedger
+  const bought = (yield* costs.days(range)).map(boughtOf)
+  const sold = (yield* usage({ by: "day", ...range })).flatMap(soldOf)
+  const all = [...bought, ...sold].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))
+  return limit === undefined ? all : all.slice(-limit)
+})
 
-export const layer: Layer.Layer<ProviderReport, never, Costs | CreditLedger> = Layer.effect(
-  ProviderReport,
-  Effect.gen(function* () {
-    const costs = yield* Costs
-    const { usage } = yield* CreditLedger
-
-    const rowsOf = Effect.fnUntraced(function* ({ limit, ...range }: Question) {
-      const bought = (yield* costs.days(range)).map(boughtOf)
-      const sold = (yield* usage({ by: "day", ...range })).flatMap(soldOf)
-      const all = [...bought, ...sold].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))
-      return limit === undefined ? all : all.slice(-limit)
-    })
-
-    const count = Effect.fnUntraced(function* (vendor: Vendor) {
-      const { provider } = vendor
-      const month = shown(yield* inTime(monthOf(costs, provider)))
-      const said = yield* Effect.either(statusInTime(vendor))
-      return Either.match(said, {
-        onLeft: ({ message }): Count => ({ provider, month, quota: null, error: message }),
-        onRight: ({ quota }) => ({ provider, month, quota: quotaDocumentOf(quota), error: null }),
-      })
-    })
-
-    return ProviderReport.of({
-      report: Effect.fn("ProviderReport.report")(function* (question, vendors) {
-        const rows = yield* inTime(rowsOf(question))
-        if (vendors === undefined) return { rows }
-        return { rows, counts: yield* Effect.forEach(vendors, count, { concurrency: "unbounded" }) }
-      }),
-    })
-  }),
-)
+const count = Effect.fnUntraced(function* (vendor: Pick<Circuit, "provider" | "status">) {
+  const { provider } = vendor
+  const month = shown(yield* inTime(monthOf(yield* Costs, provider)))
+  return yield* Effect.match(statusInTime(vendor), {
+    onFailure: ({ message }): Count => ({ provider, month, quota: null, error: message }),
+    onSuccess: ({ quota }) => ({ provider, month, quota: quotaDocumentOf(quota), error: null }),
+  })
+})
 
 const shown = ({ calls, cost, failed, rows, unanswered }: Sum): Sum => ({
   calls,

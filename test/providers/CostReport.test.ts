@@ -7,7 +7,7 @@ import { within } from "../../src/check/Deadline.ts"
 import * as memory from "../support/memory.ts"
 import { ProviderError } from "../../src/providers/MetricsProvider.ts"
 import { Costs, nothing, type Sum } from "../../src/providers/costs/Costs.ts"
-import * as ProviderReport from "../../src/providers/costs/ProviderReport.ts"
+import * as CostReport from "../../src/providers/costs/CostReport.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { credits, newHold } from "../../scripts/support/ledger.ts"
 
@@ -16,7 +16,7 @@ const ledger = Layer.mergeAll(
   memory.creditLedger({ lease: "1 minute" }),
 )
 
-const program = Layer.provideMerge(ProviderReport.layer, Layer.merge(ledger, memory.costs))
+const program = Layer.merge(ledger, memory.costs)
 
 const dayMs = 86_400_000
 const day = Date.UTC(2026, 10, 23)
@@ -33,10 +33,7 @@ const sell = (amount: number, known: number) =>
     yield* charge(newHold(id, amount), { amount: credits(amount), urls: amount, known })
   })
 
-const report = (
-  question: ProviderReport.Question = {},
-  vendors?: ReadonlyArray<ProviderReport.Vendor>,
-) => Effect.flatMap(ProviderReport.ProviderReport, (service) => service.report(question, vendors))
+const { report } = CostReport
 
 describe("the report of the providers", () => {
   it.effect("each vendor and day is a row, and what was sold on a day is the day's last row", () =>
@@ -72,7 +69,7 @@ describe("the report of the providers", () => {
         { ...last, provider: "http", rows: 2 },
         { ...last, provider: "moz", failed: 1 },
       ]
-      assert.deepStrictEqual(yield* report(), { rows: [first, ...second, ...third] })
+      assert.deepStrictEqual(yield* report({}), { rows: [first, ...second, ...third] })
       assert.deepStrictEqual((yield* report({ limit: 2 })).rows, third)
       const until = { since: day + 1, until: day + dayMs }
       assert.deepStrictEqual((yield* report(until)).rows, second)
@@ -118,8 +115,8 @@ describe("the report of the providers", () => {
   it.live("a store that does not answer by the deadline is a StoreTimeout", () =>
     Effect.gen(function* () {
       const silent = Layer.succeed(Costs, { add: () => Effect.void, days: () => Effect.never })
-      const error = yield* within(20)(Effect.flip(report())).pipe(
-        Effect.provide(Layer.provide(ProviderReport.layer, Layer.merge(ledger, silent))),
+      const error = yield* within(20)(Effect.flip(report({}))).pipe(
+        Effect.provide(Layer.merge(ledger, silent)),
       )
       assert.strictEqual(error._tag, "StoreTimeout")
     }),
