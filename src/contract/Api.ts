@@ -38,7 +38,7 @@ import * as Parameter from "./Parameter.ts"
 import * as RequestHeader from "./RequestHeader.ts"
 import * as Wire from "./Wire.ts"
 
-const SubmittedUrl = Schema.String.pipe(
+export const SubmittedUrl = Schema.String.pipe(
   Schema.minLength(1),
   Schema.maxLength(Limits.maxUrlLength),
 ).annotations({
