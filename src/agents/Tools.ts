@@ -96,7 +96,10 @@ export const make = (api: HttpApp.Default<unknown>, options: Options) =>
       ),
     ]
     return (caller: Caller) => {
-      const server = new McpServer({ name: "authority-metrics", version })
+      const server = new McpServer(
+        { name: "authority-metrics", version },
+        { capabilities: { tools: { listChanged: false } } },
+      )
       const call = send(Redacted.value(caller.secret))
       for (const add of register) add(server, caller, call)
       return server
