@@ -21,7 +21,10 @@ const stores = [
 ]
 
 /** The service over HTTP, in the process of the test, and its pages. */
-const http = ["test/{client,http,lists,run,server}/**/*.test.ts", "test/providers/Composed.test.ts"]
+const http = [
+  "test/{agents,client,http,lists,run,server}/**/*.test.ts",
+  "test/providers/Composed.test.ts",
+]
 
 /** Of `stores`, the files whose suites run on PostgreSQL too. A new one is added here. */
 const alsoPostgres = [

@@ -106,7 +106,7 @@ interface Chapter {
 
 /** The pages of the guide, by the people who need them. */
 const readers = [
-  { title: "For clients", names: ["client"] },
+  { title: "For clients", names: ["client", "agents"] },
   {
     title: "For operators",
     names: ["operating", "monitoring", "providers", "postgresql", "changes"],

@@ -375,6 +375,18 @@ export const all = {
     origins,
     "origins whose pages may call the HTTP API from a browser",
   ),
+  mcp: setting(
+    "AUTHORITY_MCP",
+    "on",
+    oneOf("on", "off"),
+    "on serves agents at /mcp by the Model Context Protocol",
+  ),
+  mcpApproveAbove: setting(
+    "AUTHORITY_MCP_APPROVE_ABOVE",
+    "10",
+    whole(0, 1_000_000_000),
+    "an agent's check that may cost more credits than this needs its user's approval",
+  ),
   otlpEndpoint: optional(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     httpUrl,

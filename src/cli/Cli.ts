@@ -47,6 +47,10 @@ const commands: Readonly<Record<string, Entry>> = {
     "Replace the SQLite database with a backup, and keep the replaced database",
     async () => ({ command: (await import("./commands/database.ts")).restore }),
   ],
+  mcp: [
+    "Serve agents over stdin and stdout, through the service",
+    () => import("./commands/mcp.ts"),
+  ],
   openapi: ["Print the OpenAPI document of the HTTP API", () => import("./commands/openapi.ts")],
 }
 

@@ -36,7 +36,7 @@ import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
 import * as Wire from "./Wire.ts"
 
-const SubmittedUrl = Schema.String.pipe(
+export const SubmittedUrl = Schema.String.pipe(
   Schema.minLength(1),
   Schema.maxLength(Limits.maxUrlLength),
 ).annotations({

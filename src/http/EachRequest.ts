@@ -172,7 +172,7 @@ const noRoute = (method: string, path: Path | undefined) => {
 }
 
 // No cache may store the answers to requests for these paths.
-const isPrivate = (path: string) => /^\/+(?:v1|admin)(?:[/?]|$)/i.test(path)
+const isPrivate = (path: string) => /^\/+(?:v1|admin|mcp)(?:[/?]|$)/i.test(path)
 
 const withOrigin = (vary: string | undefined) => (vary === undefined ? "Origin" : `${vary}, Origin`)
 
@@ -183,6 +183,10 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
     allowedHeaders: [
       "content-type",
       "x-api-key",
+      "authorization",
+      "mcp-protocol-version",
+      "mcp-method",
+      "mcp-name",
       "idempotency-key",
       "x-max-credits",
       "prefer",

@@ -36,15 +36,28 @@ export interface AdministrationOptions<R = never> {
   readonly routes: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
 }
 
-/** On release, the server drains before the layers that it needs are released. */
-export const layer = <R = never>(options: Options, administration?: AdministrationOptions<R>) =>
+export type MoreRoutes<R> = (
+  contract: ReadonlyArray<Routes.Route>,
+) => Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
+
+/**
+ * `more` makes further routes, which may call those of the contract. On release, the server drains
+ * before the layers that it needs are released.
+ */
+export const layer = <R = never, More = never>(
+  options: Options,
+  administration?: AdministrationOptions<R>,
+  more: MoreRoutes<More> = () => Effect.succeed([]),
+) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const hasAdministration = administration !== undefined && administration.own === undefined
+      const contract = yield* Routes.contract
       const routes = [
-        ...(yield* Routes.contract),
+        ...contract,
         ...(yield* Routes.others({ ...options, hasAdministration })),
         ...(hasAdministration ? yield* administration.routes : []),
+        ...(yield* more(contract)),
       ]
       yield* serve(yield* NodeServer.Listener, routes, options)
       if (administration?.own === undefined) return

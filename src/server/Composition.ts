@@ -5,6 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AgentRoutes from "../agents/AgentRoutes.ts"
 import type * as Administration from "../http/admin/Administration.ts"
 import * as AuthorityCheck from "../check/AuthorityCheck.ts"
 import * as CachedApiKeys from "../accounts/CachedApiKeys.ts"
@@ -44,22 +45,33 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
   ).pipe(Layer.unwrapEffect)
 
 const serverOf = (settings: Settings.Settings["Type"]) =>
-  Effect.map(Effect.all([MetricsProvider, adminToken]), ([{ name }, token]) =>
-    server(
+  Effect.map(Effect.all([MetricsProvider, adminToken]), ([{ name }, token]) => {
+    const { host, requestTimeout } = settings
+    const corsOrigins = settings.corsOrigins ?? []
+    return server(
       {
-        host: settings.host,
+        host,
         port: settings.port,
         maxConnections: settings.maxConnections,
-        requestTimeout: settings.requestTimeout,
+        requestTimeout,
         shutdownTimeout: settings.shutdownTimeout,
-        corsOrigins: settings.corsOrigins ?? [],
+        corsOrigins,
         rateLimit: settings.rateLimit,
         isTraced: settings.otlpEndpoint !== undefined,
         hasSyntheticFigures: name === "sandbox",
       },
       token === undefined ? undefined : { token, own: ownAddress(settings), ...moneyOf(settings) },
-    ),
-  ).pipe(Layer.unwrapEffect)
+      settings.mcp === "on"
+        ? AgentRoutes.routes({
+            host,
+            corsOrigins,
+            requestTimeout,
+            price: settings.creditPrice,
+            approveAbove: settings.mcpApproveAbove,
+          })
+        : undefined,
+    )
+  }).pipe(Layer.unwrapEffect)
 
 const moneyOf = (settings: Settings.Settings["Type"]) => ({
   currency: settings.currency,
@@ -70,10 +82,11 @@ const moneyOf = (settings: Settings.Settings["Type"]) => ({
 const ownAddress = ({ adminHost, adminPort }: Settings.Settings["Type"]) =>
   adminPort === undefined ? undefined : { host: adminHost, port: adminPort }
 
-/** The HTTP server. */
-export const server = (
+/** The HTTP server. `more` makes further routes. */
+export const server = <More = never>(
   options: Server.Options,
   administration?: Pick<Server.AdministrationOptions, "own"> & Administration.Options,
+  more?: Server.MoreRoutes<More>,
 ) =>
   Server.layer(
     options,
@@ -84,6 +97,7 @@ export const server = (
         ({ make }) => make(administration),
       ),
     },
+    more,
   )
 
 const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {

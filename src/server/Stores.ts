@@ -15,13 +15,15 @@ import type { CreditLedger } from "../ledger/CreditLedger.ts"
 import type { Health } from "../database/Health.ts"
 import type { MetricsCache } from "../providers/figures/MetricsCache.ts"
 import type { Costs } from "../providers/costs/Costs.ts"
+import type { QuoteSecret } from "../agents/QuoteSecret.ts"
 import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../database/Postgres.ts"
 import type { Content } from "../database/Presence.ts"
 import { StoreFailure } from "../database/StoreFailure.ts"
 
 /** All stores of the service. */
-export type Stores = Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache
+export type Stores =
+  Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache | QuoteSecret
 
 // The longest lifetime of a hold: the request timeout and 15 seconds, so that a request on a slow
 // disk can still settle its hold.
@@ -52,6 +54,7 @@ const watchedHealth = imported(async () => ({
   layer: (await import("../database/Health.ts")).watching,
 }))
 const metricsCache = imported(() => import("../providers/figures/SqlMetricsCache.ts"))
+const quoteSecret = imported(() => import("../agents/SqlQuoteSecret.ts"))
 
 /**
  * The rankings in an open database. `authority dataset import` writes the rankings, and the
@@ -161,9 +164,18 @@ export const inDatabase = {
   creditLedger: Layer.provide(creditLedger, database),
   health: Layer.provide(watchedHealth, database),
   metricsCache: Layer.provide(metricsCache, database),
+  quoteSecret: Layer.provide(quoteSecret, database),
 }
 
-const common = Layer.mergeAll(accounts, apiKeys, auditLog, costs, creditLedger, metricsCache)
+const common = Layer.mergeAll(
+  accounts,
+  apiKeys,
+  auditLog,
+  costs,
+  creditLedger,
+  metricsCache,
+  quoteSecret,
+)
 
 const all = Layer.provide(Layer.merge(common, watchedHealth), database)
 

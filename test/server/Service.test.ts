@@ -137,6 +137,7 @@ describe("a service with a ledger of the program's own", () => {
           Server.inDatabase.health,
           Server.inDatabase.metricsCache,
           Server.inDatabase.costs,
+          Server.inDatabase.quoteSecret,
           ledgerOf(calls),
         )
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: `sqlite:${file}` }

@@ -5,6 +5,7 @@
  * On some engines with PostgreSQL's protocol, each change of the schema commits by itself. So a
  * step changes the schema before it changes rows, and leaves out changes that are already made.
  */
+import { randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -282,8 +283,22 @@ const costs = Effect.gen(function* () {
   yield* sql`UPDATE act_requests SET expires_at = ${(yield* Clock.currentTimeMillis) + retentionMs}`
 })
 
+/** Secrets that the processes of one service share. */
+const secrets = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE IF NOT EXISTS secrets (
+      name TEXT NOT NULL PRIMARY KEY,
+      value TEXT NOT NULL
+    )`
+  const value = randomBytes(32).toString("hex")
+  yield* sql`
+    INSERT INTO secrets (name, value) VALUES ('quotes', ${value}) ON CONFLICT (name) DO NOTHING`
+})
+
 /** The step of each migration, in the order of their numbers. */
 export const steps = [
   { id: 16, name: "tables", change: tables },
   { id: 17, name: "costs", change: costs },
+  { id: 18, name: "secrets", change: secrets },
 ]

@@ -11,6 +11,7 @@ export const PagePath = Schema.Literal(
   "/console",
   "/console/operator",
   "/docs",
+  "/docs/guide/agents",
   "/docs/guide/changes",
   "/docs/guide/client",
   "/docs/guide/contributing",

@@ -1,0 +1,96 @@
+/** The door for agents: the Model Context Protocol over HTTP, without sessions. */
+import {
+  createMcpHandler,
+  hostHeaderValidationResponse,
+  localhostAllowedHostnames,
+  originValidationResponse,
+} from "@modelcontextprotocol/server"
+import type * as HttpApp from "@effect/platform/HttpApp"
+import { HttpServerRequest, toWeb } from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as FiberSet from "effect/FiberSet"
+import * as Redacted from "effect/Redacted"
+import { ApiKeys } from "../accounts/ApiKeys.ts"
+import { retryAfterSeconds, unauthorizedMessage, unavailableMessage } from "../contract/Envelope.ts"
+import { currentRequest } from "../http/CurrentRequest.ts"
+import { failure } from "../http/errorAnswer.ts"
+import { RateLimit } from "../http/RateLimit.ts"
+import * as Tools from "./Tools.ts"
+
+export interface Options extends Tools.Options {
+  /** The address that the server listens on. */
+  readonly host: string
+  /** Origins whose pages may call the API from a browser. `*` allows every origin. */
+  readonly corsOrigins: ReadonlyArray<string>
+}
+
+/** Makes the handler of requests. Its tools send requests to `api`. */
+export const make = (api: HttpApp.Default<unknown>, options: Options) =>
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const { enter } = yield* RateLimit
+    const serverOf = yield* Tools.make(api, options)
+
+    return Effect.gen(function* () {
+      const request = yield* toWeb(yield* HttpServerRequest)
+      const foreign = foreignOf(request, options)
+      if (foreign !== undefined) return yield* complete(foreign)
+      const secret = secretOf(request.headers)
+      const key = yield* keys.authenticate(secret)
+      const current = yield* currentRequest
+      current.key = key
+      yield* enter(key.id)
+      const run = yield* FiberSet.makeRuntimePromise()
+      // Nothing here changes, so there is nothing to subscribe to.
+      const handler = createMcpHandler(() => serverOf({ key, secret, run }), {
+        maxSubscriptions: 0,
+      })
+      return yield* complete(yield* Effect.promise(() => handler.fetch(request)))
+    }).pipe(
+      Effect.catchTags({
+        RequestError: () => Effect.succeed(failure(400, "The Host header is not valid.")),
+        InvalidApiKey: () => refused(401, unauthorizedMessage, { "www-authenticate": "Bearer" }),
+        StoreTimeout: () =>
+          refused(503, unavailableMessage, { "retry-after": String(retryAfterSeconds) }),
+      }),
+      Effect.catchAll(({ headers, message }) => refused(429, message, headers)),
+    )
+  })
+
+/** Waits for the whole body, so that a stop waits for the tool. */
+const complete = (response: Response) =>
+  Effect.map(
+    Effect.promise(() => response.text()),
+    (body) =>
+      HttpServerResponse.setHeaders(
+        HttpServerResponse.text(body, {
+          status: response.status,
+          contentType: response.headers.get("content-type") ?? "application/json",
+        }),
+        response.headers,
+      ),
+  )
+
+const secretOf = (headers: Headers) => {
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(headers.get("authorization") ?? "") ?? []
+  return Redacted.make(headers.get("x-api-key") ?? bearer ?? "")
+}
+
+/**
+ * Refuses pages of other sites. Of a server that only this machine reaches, it also refuses names
+ * that were made to lead here.
+ */
+const foreignOf = (request: Request, { corsOrigins, host }: Options) => {
+  const known = corsOrigins.flatMap((origin) => URL.parse(origin)?.hostname ?? [])
+  const local = localhostAllowedHostnames()
+  const isLocal = local.includes(host) || local.includes(`[${host}]`)
+  const own = new URL(request.url).hostname
+  return (
+    (corsOrigins.includes("*") ? undefined : originValidationResponse(request, [own, ...known])) ??
+    (isLocal ? hostHeaderValidationResponse(request, [...local, ...known]) : undefined)
+  )
+}
+
+const refused = (status: number, message: string, headers: Readonly<Record<string, string>>) =>
+  Effect.succeed(HttpServerResponse.setHeaders(failure(status, message), headers))
