@@ -143,6 +143,8 @@ class State {
   errors: Calls["errors"] = []
   private stop: Stop | undefined
   private isProbing = false
+  /** True from the first answer that says so until the next success, as the log says both once. */
+  private wasExhausted = false
   private failures = 0
   /** The accounts that had a failed call of their own since the last success. */
   private readonly accounts = new Set<string>()
@@ -187,7 +189,8 @@ class State {
 
   /** Returns true when the vendor was exhausted before. */
   succeeded(): boolean {
-    const wasExhausted = this.stop?.reason === "Exhausted"
+    const { wasExhausted } = this
+    this.wasExhausted = false
     this.stop = undefined
     this.failures = 0
     this.accounts.clear()
@@ -210,7 +213,8 @@ class State {
     if (is4xx && isUnsent !== true) this.refusals.add("", 1, now)
     if (reason === "Throttled") this.pausedUntil = now + pauseMs
     if (reason === "Exhausted") {
-      const isNew = this.stop?.reason !== "Exhausted"
+      const isNew = !this.wasExhausted
+      this.wasExhausted = true
       const why = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
       const endsAt = now + Math.min(waitMs || maxExhaustedMs, maxExhaustedMs)
       this.stop = { reason, why, probeAt: now + probeExhaustedMs, endsAt }
