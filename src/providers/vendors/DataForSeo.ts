@@ -18,8 +18,7 @@ import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../../check/Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 // DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these

@@ -30,8 +30,7 @@ import {
 } from "../../check/Metrics.ts"
 import { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 interface Options {

@@ -17,9 +17,8 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
 import { checkedBy } from "./Moz.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /**

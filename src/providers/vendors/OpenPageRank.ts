@@ -15,8 +15,7 @@ import * as Schema from "effect/Schema"
 import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { checkedFrom, type Outcome, providerFailed } from "../../check/Metrics.ts"
 import type { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
