@@ -2,10 +2,9 @@
  * A vendor with a timeout, and with a circuit that stops the calls while the vendor is away. The
  * queue `Batched` repeats failed calls.
  *
- * A call that failed is repeated account by account, so a failed call of one account says whose
- * targets it had. The circuit opens only when 15 calls in a row failed and at least two accounts
- * had such calls of their own: one account's targets cannot make a vendor look away, and a vendor
- * that fails three calls of ten does not fail 15 in a row.
+ * The circuit opens when 15 calls in a row failed, and at least two accounts had such calls of their
+ * own: one account's targets cannot make a vendor look away, and a vendor that fails three calls of
+ * ten does not fail 15 in a row.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -17,7 +16,6 @@ import { Recent } from "../check/Recent.ts"
 import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
-  /** Timeout of one call. */
   readonly timeout: Duration.DurationInput
   /** How many calls may be in flight, to report it. */
   readonly concurrency: number
@@ -187,7 +185,6 @@ class State {
     this.latencyMs = this.latencyMs === null ? ms : this.latencyMs + 0.1 * (ms - this.latencyMs)
   }
 
-  /** Returns true when the vendor was exhausted before. */
   succeeded(): boolean {
     const { wasExhausted } = this
     this.wasExhausted = false

@@ -12,7 +12,6 @@ import type { ProviderError, ProviderStatus } from "./MetricsProvider.ts"
 import type { Target } from "../check/Target.ts"
 import * as Settings from "../Settings.ts"
 
-/** The answer of a vendor to one call. */
 export interface Answer {
   /** One outcome for each target, in the order of the targets. */
   readonly outcomes: ReadonlyArray<Outcome>
@@ -26,7 +25,6 @@ export interface Answer {
 export interface CallContext {
   /** The account whose targets these are; undefined when they are of several accounts. */
   readonly account: string | undefined
-  /** The ids of the requests that wait for the answer. */
   readonly requestIds: ReadonlyArray<string>
 }
 
@@ -46,10 +44,7 @@ export class Vendor extends Context.Tag("authority/Vendor")<
       targets: NonEmptyReadonlyArray<Target>,
       context: CallContext,
     ) => Effect.Effect<Answer, ProviderError>
-    /**
-     * Asks the vendor for its state, free of charge. Succeeds when the vendor can be reached and
-     * accepts the credentials. Returns an empty state when the vendor has no free call.
-     */
+    /** Asks for the vendor's state, free of charge; an empty state when it has no free call. */
     readonly status: Effect.Effect<ProviderStatus, ProviderError>
   }
 >() {}
@@ -59,7 +54,6 @@ export interface Definition {
   readonly name: string
   /** Default: no limit. */
   readonly batchSize?: number
-  /** Returns one outcome for each target, in order. */
   readonly lookup: (
     targets: NonEmptyReadonlyArray<Target>,
   ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
@@ -67,7 +61,6 @@ export interface Definition {
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 
-/** Makes a vendor from its lookup. */
 export const vendor = (definition: Definition): Layer.Layer<Vendor> =>
   Layer.succeed(Vendor, {
     name: definition.name,
@@ -98,12 +91,10 @@ export interface Adapter {
   readonly hasNoFreeCall?: boolean
 }
 
-/** A setting that the chosen provider needs is missing. `message` names the setting. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
   readonly message: string
 }> {}
 
-/** Returns the value of a setting that the vendor needs. */
 export const required = <Key extends keyof Values>(
   settings: Values,
   key: Key,
