@@ -1,8 +1,7 @@
 /**
- * The queue in front of a vendor. It merges the lookups of many requests into few calls: a target
- * that several requests wait for is asked once, targets of several requests share a call, accounts
- * take turns, and the number of calls in flight is limited. The queue makes the calls, not a
- * request: a caller leaves at its deadline, and the call goes on.
+ * The queue in front of a vendor. A target that several requests wait for is asked once, targets of
+ * several requests share a call, and accounts take turns. The queue makes the calls, not a request:
+ * a caller leaves at its deadline, and the call goes on.
  *
  * A failed call goes back into the queue, at most four attempts in all. Then its accounts are asked
  * alone, one call at a time, until a call of theirs succeeds. So an account whose targets make the
@@ -43,7 +42,6 @@ import type { Resilient } from "./Resilient.ts"
 import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
-  /** How many calls may be in flight. */
   readonly concurrency: number
   /** How long the vendor is not asked again for a target that it does not know or refuses. */
   readonly unknownTtl: Duration.DurationInput
@@ -98,11 +96,8 @@ export const make = (
 interface Parts {
   readonly vendor: Vendor["Type"]
   readonly meters: Meters.Meters
-  /** The calls run in it. */
   readonly scope: Scope.Scope
-  /** One for each call in flight. */
   readonly permits: Effect.Semaphore
-  /** Wakes the dispatcher. */
   readonly changed: Queue.Queue<void>
   readonly line: Line
   /** All targets that wait or are in flight, by page. */
@@ -326,7 +321,6 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
       return entry !== undefined && now < entry.until ? entry.outcome : undefined
     },
 
-    /** The vendor does not know a target. */
     isUnknown: (target: Target, account: string, outcome: Outcome, now: number) => {
       remember(target, outcome, now)
       if (billsUnknown) unknown.add(account, 1, now)
@@ -359,7 +353,6 @@ const finalReasons = new Set<ProviderError["reason"]>(["Refused", "Malformed"])
 
 const queueIsFull = failed("SERVER_ERROR", "too many URLs of the account wait for the provider")
 
-/** Counts the outcomes, and logs the vendor's reason for each failure. */
 const record = (
   meters: Meters.Meters,
   batch: ReadonlyArray<Ticket>,

@@ -27,9 +27,7 @@ import * as Resilient from "./Resilient.ts"
 import { Vendor } from "./Vendor.ts"
 
 export interface Options {
-  /** Timeout of one call to a vendor. */
   readonly timeout: Duration.DurationInput
-  /** How many calls to the vendor may be in flight. */
   readonly concurrency: number
   /** How long the vendor is not asked again for a target that it does not know or refuses; default 1 hour. */
   readonly unknownTtl?: Duration.DurationInput
@@ -53,7 +51,6 @@ export const chain = <E, R>(
     ),
   )
 
-/** Puts cache, queue, timeout, retries and circuit breaker around a vendor. */
 export const decorated = <E, R>(
   vendor: Layer.Layer<Vendor, E, R>,
   options: Options,

@@ -9,7 +9,6 @@ import { undecorated } from "./Composed.ts"
 import { type Vendor, vendor } from "./Vendor.ts"
 
 export interface Fake {
-  /** The provider without a cache and a queue. */
   readonly layer: Layer.Layer<MetricsProvider>
   /** The same as a vendor, for `decorated`. */
   readonly vendor: Layer.Layer<Vendor>

@@ -52,7 +52,6 @@ const prospectsOfChain =
       })
     })
 
-/** Names the provider in the figures that it gave. */
 const named = ({ name }: Provider, outcomes: ReadonlyArray<Outcome>) =>
   outcomes.map((outcome): Outcome =>
     outcome._tag === "Checked" && outcome.provider === undefined

@@ -23,7 +23,6 @@ export interface Ticket {
 
 export type Tickets = Arr.NonEmptyReadonlyArray<Ticket>
 
-/** The targets that wait, by account. Accounts take turns. */
 export class Line {
   queued = 0
   private readonly batchSize: number
@@ -91,7 +90,6 @@ export class Line {
     return batch
   }
 
-  /** The call for these targets has ended. */
   ended(batch: ReadonlyArray<Ticket>): void {
     for (const account of accountsOf(batch)) {
       const others = (this.inFlight.get(account) ?? 1) - 1
@@ -111,6 +109,5 @@ export class Line {
   }
 }
 
-/** The accounts that these targets belong to. */
 export const accountsOf = (batch: ReadonlyArray<Ticket>): ReadonlySet<string> =>
   new Set(batch.map(({ account }) => account))

@@ -1,7 +1,4 @@
-/**
- * The port (interface) to a provider of figures: the domain authority, page authority and spam
- * score of a page.
- */
+/** The port to a provider of figures: the domain authority, page authority and spam score of a page. */
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -60,7 +57,6 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Malformed: "sent an unexpected answer",
 }
 
-/** The outcome of a target whose call to the provider failed as a whole. */
 export const failureOf = ({ message, reason }: ProviderError): Outcome =>
   providerFailed(message, causes[reason] ?? "failed")
 
@@ -81,7 +77,6 @@ export const failuresOf = (targets: ReadonlyArray<Target>) =>
     ),
   )
 
-/** Logs a defect of a lookup. */
 export const logBug = (cause: Cause.Cause<unknown>) =>
   Effect.logError(
     "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
@@ -97,10 +92,7 @@ export interface Quota {
   readonly left: number
   /** True when the vendor goes on beyond `allotted` and bills that. */
   readonly allowsOverage?: boolean | undefined
-  /**
-   * When the current period of the subscription ends, in epoch milliseconds; null when the vendor
-   * does not report it.
-   */
+  /** When the current period ends, in epoch milliseconds; null when the vendor does not say. */
   readonly resetsAt: number | null
 }
 
@@ -117,23 +109,19 @@ export const quotaDocumentOf = (quota: Quota | undefined) =>
 
 /** What a vendor answers about itself and the subscription, free of charge. */
 export interface ProviderStatus {
-  /** Absent when the vendor does not report it. */
   readonly quota?: Quota | undefined
   /** The vendor's name or date of its index now; absent when the vendor does not report it. */
   readonly index?: string | undefined
 }
 
 export interface Circuit {
-  /** The vendor whose circuit this is. In a fallback chain, each vendor has a circuit of its own. */
   readonly provider: string
   /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
-  /** True when the circuit is open because the vendor's quota is used up. */
   readonly isExhausted: boolean
   /** True until the end of the pause that the vendor asked for, as far as this process knows. */
   readonly isPaused: boolean
   readonly calls: Calls
-  /** Asks the vendor for its state, free of charge. Empty when the vendor has no free call. */
   readonly status: Effect.Effect<ProviderStatus, ProviderError>
 }
 
@@ -141,10 +129,7 @@ export interface Circuit {
 export const reasonOf = ({ isPaused, openReason }: Circuit): string | undefined =>
   openReason ?? (isPaused ? "the provider asked for a pause" : undefined)
 
-/**
- * Asks a vendor for its state, for at most 10 seconds. Returns an empty state when the vendor has no
- * free call.
- */
+/** Asks a vendor for its state, for at most 10 seconds. */
 export const statusInTime = ({
   provider,
   status,
@@ -155,10 +140,8 @@ export const statusInTime = ({
       new ProviderError({ provider, reason: "Timeout", detail: "no answer in 10 s" }),
   })
 
-/** What this process knows of its calls to a vendor. */
 export interface Calls {
   readonly inFlight: number
-  /** The number of calls that may be in flight now. */
   readonly limit: number
   /** The average of the latest calls in milliseconds; null before the first one. */
   readonly latencyMs: number | null
@@ -183,7 +166,6 @@ export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succe
 export const allAsked: MetricsProvider["Type"]["prospects"] = (targets) =>
   Effect.succeed(targets.map(() => "asked"))
 
-/** For whom a lookup is made, and until when. */
 export interface LookupContext {
   /** The account's id. Accounts take turns at a vendor. */
   readonly account: string
@@ -191,7 +173,6 @@ export interface LookupContext {
   readonly deadline: number
   /** The greatest age of known figures that the caller accepts, in milliseconds. */
   readonly maxAgeMs: number
-  /** The id of the request, for logs. */
   readonly requestId: string
   /** The credits that the account was charged in the last hour. */
   readonly charged: number
@@ -200,10 +181,7 @@ export interface LookupContext {
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
-    /**
-     * The name of the provider in logs and metrics. The providers of the service itself have the
-     * names that the setting AUTHORITY_PROVIDER accepts.
-     */
+    /** The name in logs and metrics, for the service's own providers as in AUTHORITY_PROVIDER. */
     readonly name: string
     /**
      * Returns one outcome for each target, in order. The targets must be distinct. A target that

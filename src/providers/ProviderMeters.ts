@@ -50,7 +50,6 @@ export const make = (provider: string) => {
     changedFields: { missing: changed("missing"), new: changed("new") },
     waiting: gauge("waiting", "targets that wait to be sent"),
     rowsBought: counter("rows_bought", "rows that the vendor billed, by its answers"),
-    /** In the vendor's currency. */
     cost: counter("cost", "cost of the calls in the vendor's currency"),
     unknownCalls: counter(
       "unknown_calls",

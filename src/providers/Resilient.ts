@@ -2,10 +2,9 @@
  * A vendor with a timeout, and with a circuit that stops the calls while the vendor is away. The
  * queue `Batched` repeats failed calls.
  *
- * A call that failed is repeated account by account, so a failed call of one account says whose
- * targets it had. The circuit opens only when 15 calls in a row failed and at least two accounts
- * had such calls of their own: one account's targets cannot make a vendor look away, and a vendor
- * that fails three calls of ten does not fail 15 in a row.
+ * The circuit opens when 15 calls in a row failed, and at least two accounts had such calls of their
+ * own: one account's targets cannot make a vendor look away, and a vendor that fails three calls of
+ * ten does not fail 15 in a row.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -17,7 +16,6 @@ import { Recent } from "../check/Recent.ts"
 import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
-  /** Timeout of one call. */
   readonly timeout: Duration.DurationInput
   /** How many calls may be in flight, to report it. */
   readonly concurrency: number
@@ -143,6 +141,8 @@ class State {
   errors: Calls["errors"] = []
   private stop: Stop | undefined
   private isProbing = false
+  /** True from the first answer that says so until the next success, as the log says both once. */
+  private wasExhausted = false
   private failures = 0
   /** The accounts that had a failed call of their own since the last success. */
   private readonly accounts = new Set<string>()
@@ -185,9 +185,9 @@ class State {
     this.latencyMs = this.latencyMs === null ? ms : this.latencyMs + 0.1 * (ms - this.latencyMs)
   }
 
-  /** Returns true when the vendor was exhausted before. */
   succeeded(): boolean {
-    const wasExhausted = this.stop?.reason === "Exhausted"
+    const { wasExhausted } = this
+    this.wasExhausted = false
     this.stop = undefined
     this.failures = 0
     this.accounts.clear()
@@ -210,7 +210,8 @@ class State {
     if (is4xx && isUnsent !== true) this.refusals.add("", 1, now)
     if (reason === "Throttled") this.pausedUntil = now + pauseMs
     if (reason === "Exhausted") {
-      const isNew = this.stop?.reason !== "Exhausted"
+      const isNew = !this.wasExhausted
+      this.wasExhausted = true
       const why = isUnsent === true ? "its ceiling is reached" : "its quota is used up"
       const endsAt = now + Math.min(waitMs || maxExhaustedMs, maxExhaustedMs)
       this.stop = { reason, why, probeAt: now + probeExhaustedMs, endsAt }

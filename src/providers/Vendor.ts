@@ -4,13 +4,14 @@
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Outcome } from "../check/Metrics.ts"
 import type { ProviderError, ProviderStatus } from "./MetricsProvider.ts"
 import type { Target } from "../check/Target.ts"
+import * as Settings from "../Settings.ts"
 
-/** The answer of a vendor to one call. */
 export interface Answer {
   /** One outcome for each target, in the order of the targets. */
   readonly outcomes: ReadonlyArray<Outcome>
@@ -24,7 +25,6 @@ export interface Answer {
 export interface CallContext {
   /** The account whose targets these are; undefined when they are of several accounts. */
   readonly account: string | undefined
-  /** The ids of the requests that wait for the answer. */
   readonly requestIds: ReadonlyArray<string>
 }
 
@@ -44,10 +44,7 @@ export class Vendor extends Context.Tag("authority/Vendor")<
       targets: NonEmptyReadonlyArray<Target>,
       context: CallContext,
     ) => Effect.Effect<Answer, ProviderError>
-    /**
-     * Asks the vendor for its state, free of charge. Succeeds when the vendor can be reached and
-     * accepts the credentials. Returns an empty state when the vendor has no free call.
-     */
+    /** Asks for the vendor's state, free of charge; an empty state when it has no free call. */
     readonly status: Effect.Effect<ProviderStatus, ProviderError>
   }
 >() {}
@@ -57,7 +54,6 @@ export interface Definition {
   readonly name: string
   /** Default: no limit. */
   readonly batchSize?: number
-  /** Returns one outcome for each target, in order. */
   readonly lookup: (
     targets: NonEmptyReadonlyArray<Target>,
   ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
@@ -65,7 +61,6 @@ export interface Definition {
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 
-/** Makes a vendor from its lookup. */
 export const vendor = (definition: Definition): Layer.Layer<Vendor> =>
   Layer.succeed(Vendor, {
     name: definition.name,
@@ -80,3 +75,34 @@ export const vendor = (definition: Definition): Layer.Layer<Vendor> =>
       })),
     status: definition.status ?? Effect.succeed({}),
   })
+
+type Values = Settings.Settings["Type"]
+
+/** What the file of a vendor exports as `adapter`, so that the program can use the vendor. */
+export interface Adapter {
+  readonly fromSettings: (
+    settings: Values,
+  ) => Effect.Effect<Layer.Layer<Vendor>, ProviderNotConfigured>
+  /** What the vendor charges for the figures of one domain, in words. */
+  readonly price: string
+  /** The optional fields that an answer for a well-known domain has. */
+  readonly gives: ReadonlyArray<"spam_score" | "as_of">
+  /** True when the vendor's `status` asks the vendor nothing. */
+  readonly hasNoFreeCall?: boolean
+}
+
+export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
+  readonly message: string
+}> {}
+
+export const required = <Key extends keyof Values>(
+  settings: Values,
+  key: Key,
+): Effect.Effect<NonNullable<Values[Key]>, ProviderNotConfigured> => {
+  const value = settings[key]
+  return value === undefined
+    ? new ProviderNotConfigured({
+        message: `${Settings.all[key].about.name} is not set, but the provider needs it; set it, or choose another AUTHORITY_PROVIDER`,
+      })
+    : Effect.succeed(value)
+}

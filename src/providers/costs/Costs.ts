@@ -8,7 +8,6 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { endOf, startOf } from "../../ledger/budgets/Budget.ts"
 
-/** What calls cost. */
 export interface Sum {
   readonly calls: number
   /** The rows that the vendor billed, by its answers. */
@@ -56,7 +55,6 @@ const plus = <A extends Sum>(a: A, b: Sum): A => ({
   unanswered: a.unanswered + b.unanswered,
 })
 
-/** Adds up the costs of each provider and day. */
 export const summed = (costs: Iterable<Cost>): ReadonlyArray<Cost> => {
   const sums = new Map<string, Cost>()
   for (const cost of costs) {
@@ -67,7 +65,6 @@ export const summed = (costs: Iterable<Cost>): ReadonlyArray<Cost> => {
   return [...sums.values()]
 }
 
-/** Returns what the calls to a provider cost in the current UTC month. */
 export const monthOf = ({ days }: Pick<Costs["Type"], "days">, provider: string) =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis

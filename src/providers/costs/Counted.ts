@@ -187,7 +187,6 @@ const free = { rows: 0, cost: undefined }
 
 const million = 1_000_000
 
-/** In millionths of the currency; null when nobody knows. */
 const costOf = (rows: number, reported: number | undefined, price: number | undefined) => {
   if (reported !== undefined) return Math.round(reported * million)
   return price === undefined ? null : Math.round((rows * price) / 1000)

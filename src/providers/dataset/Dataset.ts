@@ -1,12 +1,9 @@
 /**
- * Computes figures from an imported ranking: Common Crawl's web graph, the Majestic Million or
- * Tranco. The figures are free, need no network, and are not comparable with a vendor's figures.
+ * Computes figures from an imported ranking. They are free, and not comparable with a vendor's.
  *
- * The scale is logarithmic and the same for every list: rank 1 gives 100, rank 10 gives 87.5, rank
- * 100 gives 75, and rank 100 million gives 0. Domain authority comes from the rank of the
- * registered domain. Page authority comes from the rank of the host when the host is in the list,
- * otherwise from the rank of the domain. There is no spam score. A target whose domain is not in
- * the list fails with PROVIDER_ERROR; its figures are not 0.
+ * The scale is logarithmic: rank 1 gives 100, rank 10 gives 87.5, and rank 100 million gives 0. Page
+ * authority comes from the rank of the host, or else of the domain. A target whose domain is not in
+ * the list fails; its figures are not 0.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -17,9 +14,6 @@ import { type Imported, Rankings } from "./Rankings.ts"
 import { failWithStoreFailure } from "../../database/StoreFailure.ts"
 import { Vendor } from "../Vendor.ts"
 
-/**
- * The provider `dataset`. A failure of the store is a ProviderError with the reason Unavailable.
- */
 export const layer: Layer.Layer<Vendor, never, Rankings> = Layer.effect(
   Vendor,
   Effect.map(Rankings, (rankings) =>

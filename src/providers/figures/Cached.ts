@@ -45,7 +45,6 @@ export interface Options {
 export interface Cached {
   /** Returns a provider that reads from the cache first, and asks `inner` only for cache misses. */
   readonly reading: (inner: Provider) => Provider
-  /** Returns a vendor that saves the figures of its answers in the cache. */
   readonly saving: (vendor: Vendor["Type"]) => Vendor["Type"]
 }
 
@@ -191,7 +190,6 @@ const originOf = ({ fetchedAt, index, of, provider }: Figures) => ({
   of,
 })
 
-/** An outcome in memory. */
 type Kept = Outcome & { readonly fetchedAt: number }
 
 const warnOfReads = (cause: Cause.Cause<unknown>) =>

@@ -13,7 +13,6 @@ import { type InvalidUrl, Target } from "../../check/Target.ts"
 export interface History {
   readonly url: string
   readonly target: Target
-  /** Newest first. */
   readonly observations: ReadonlyArray<Observation>
 }
 
@@ -30,7 +29,6 @@ export class FigureHistory extends Context.Tag("authority/FigureHistory")<
 export interface Options {
   /** How long an observation is kept after it was last fetched. With 0, every list is empty. */
   readonly kept: Duration.Duration
-  /** How long figures stay valid in the cache. */
   readonly cacheTtl: Duration.Duration
 }
 

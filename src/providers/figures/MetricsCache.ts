@@ -7,13 +7,10 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Metrics } from "../../check/Metrics.ts"
 
-/** The figures of one page from one provider. */
 export interface Figures {
-  /** The name of the provider that gave the figures. */
   readonly provider: string
   readonly page: string
   readonly metrics: Metrics
-  /** When the provider gave the figures, in epoch milliseconds. */
   readonly fetchedAt: number
   /** As in `Origin`. */
   readonly index: string | undefined

@@ -66,5 +66,4 @@ const formatted = Option.liftThrowable(ParseResult.ArrayFormatter.formatIssueSyn
 
 const dayMs = 86_400_000
 
-/** Maximum number of fields that are remembered. */
 const maxFields = 100

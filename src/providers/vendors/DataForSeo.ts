@@ -1,12 +1,10 @@
 /**
- * DataForSEO's Backlinks API. One call returns ranks, another call returns spam scores. The facts
- * about the API come from the vendor's public reference.
+ * DataForSEO's Backlinks API. One call returns ranks, another call returns spam scores. Source: the
+ * vendor's public reference.
  *
- * A rank is a PageRank over the vendor's own index, from 0 to 1000. This code asks for the scale
- * `one_hundred`: 0 to 100, logarithmic by the vendor's formula. The domain's rank becomes domain
- * authority, and the page's rank becomes page authority. Both figures correlate with Moz's figures
- * but are not the same. A rank of 0 means that the index has no backlinks to the domain or page. A
- * page that is missing from the answer has no figures.
+ * The ranks of domain and page become domain and page authority, in the vendor's logarithmic scale
+ * from 0 to 100. A rank of 0 means that there are no backlinks. A page that is missing from the
+ * answer has no figures.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -18,15 +16,13 @@ import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../../check/Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 // DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
 // 1000 places: one for its domain and one for its URL.
 const batchSize = 500
 
-/** `url` is the base URL of the API, including its version. */
 export const layer = ({
   login,
   password,
@@ -152,8 +148,6 @@ const reasonOf = (code: number): ProviderError["reason"] => {
   return status === 402 ? "Refused" : VendorHttp.reasonOf(status)
 }
 
-// Schemas of DataForSEO's answers.
-
 const Status = {
   status_code: Schema.Number,
   status_message: Schema.optionalWith(Schema.String, { nullable: true }),
@@ -169,7 +163,6 @@ const isAmount = Schema.is(Schema.Number.pipe(Schema.between(0, 1e9)))
 
 const Body = Schema.Struct({
   ...Status,
-  /** Of all tasks, in USD. */
   cost: Schema.optional(Schema.Unknown),
   tasks: Schema.optionalWith(
     Schema.Array(
@@ -182,7 +175,6 @@ const Body = Schema.Struct({
   ),
 })
 
-/** The top of every answer. */
 const fields = [
   "version",
   "status_code",

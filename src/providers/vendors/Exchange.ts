@@ -13,7 +13,6 @@ import * as Effect from "effect/Effect"
 export interface HttpRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** The method is POST when there is a body, otherwise GET. */
   readonly body?: string | undefined
 }
 
@@ -28,7 +27,6 @@ export class Broken extends Data.TaggedError("Broken")<{
   readonly cause: unknown
 }> {}
 
-/** The response body is larger than `maxResponseBytes`. */
 export class TooLarge extends Data.TaggedError("TooLarge") {}
 
 /** Maximum size of a response body: about twenty times the size of an answer for 50 targets. */

@@ -19,8 +19,7 @@ import {
 } from "../../check/Metrics.ts"
 import type { Target } from "../../check/Target.ts"
 import * as TypeGuard from "../../database/rows/TypeGuard.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** `url` is the endpoint. `token` goes into the header `authorization` as a bearer token. */

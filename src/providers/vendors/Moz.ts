@@ -30,14 +30,11 @@ import {
 } from "../../check/Metrics.ts"
 import { ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 interface Options {
-  /** The JSON-RPC endpoint. */
   readonly url: string
-  /** Goes into the header `x-moz-token`. */
   readonly token: Redacted.Redacted
 }
 
@@ -53,7 +50,6 @@ export const adapter: Adapter = {
 const make = Effect.fnUntraced(function* ({ token, url }: Options) {
   const http = VendorHttp.make({ provider: "moz", url, secrets: { "x-moz-token": token } })
 
-  /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
     method: string,
     data: unknown,
@@ -201,8 +197,6 @@ const isServersFault = (code: number | undefined) =>
 const explain = ({ code, data, message }: RpcError): string =>
   [code, data?.issue, message, data?.explanation].filter((part) => part !== undefined).join(": ")
 
-// Schemas of Moz's answers.
-
 const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
 
 const RpcError = Schema.Struct({
@@ -217,7 +211,6 @@ type RpcError = typeof RpcError.Type
 
 const decodeRpcError = Schema.decodeUnknownOption(RpcError)
 
-/** The answer to a call that failed as a whole. */
 const Failure = Schema.Struct({ error: RpcError })
 
 const decodeFailure = Schema.decodeUnknownOption(Failure)
@@ -270,7 +263,6 @@ const Quota = Schema.Struct({
   used: Schema.Number,
   /** True when the plan sells rows beyond `allotted`. */
   overage: maybe(Schema.Boolean),
-  /** Epoch seconds. */
   period_reset: maybe(Schema.Number),
 })
 

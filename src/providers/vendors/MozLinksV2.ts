@@ -1,13 +1,10 @@
 /**
- * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row of the
- * subscription's quota. The facts about the API come from Moz's public reference and a captured
+ * The Moz Links API v2. Each target costs one row. Source: Moz's public reference and a captured
  * answer.
  *
- * A result names Moz's canonical page, not the requested page. So results are matched to targets by
- * position: the first result belongs to the first target. Moz's reference promises this order for
- * version 1 of the API, and this module relies on it for version 2 too. An answer with fewer or
- * more results than targets is an error, and so is a result whose page has another registered
- * domain than its target. One bad target fails the whole call with a 400.
+ * A result names Moz's canonical page, not the requested one, so results are matched by position.
+ * Moz promises this order for version 1 only: so another number of results is an error, and so is a
+ * page of another registered domain. One bad target fails the whole call with a 400.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -17,9 +14,8 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
 import { checkedBy } from "./Moz.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /**
@@ -76,8 +72,6 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
   const text = Redacted.value(token)
   return text.includes(":") ? { authorization: VendorHttp.basic(text) } : { "x-moz-token": token }
 }
-
-// Schemas of Moz's answers.
 
 const Body = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 

@@ -2,10 +2,8 @@
  * Open PageRank: a free figure for each registered domain. Source: captured answers of September
  * 2026, after Open PageRank had moved to Keywords Everywhere.
  *
- * The API has figures for domains only, so a page gets the authority of its domain, and a subdomain
- * gets that of its registered domain: its outcome names this domain in `of`. There is no spam
- * score. The PageRank scale is logarithmic, 0 to 10; this module multiplies the figures by ten. The
- * figures measure links, but differ from the domain authority of other vendors.
+ * A page gets the authority of its registered domain, and its outcome names this domain in `of`.
+ * The scale is logarithmic, 0 to 10; the figures are multiplied by ten.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -15,8 +13,7 @@ import * as Schema from "effect/Schema"
 import * as TypeGuard from "../../database/rows/TypeGuard.ts"
 import { checkedFrom, type Outcome, providerFailed } from "../../check/Metrics.ts"
 import type { Target } from "../../check/Target.ts"
-import { type Adapter, required } from "../Adapter.ts"
-import { Vendor } from "../Vendor.ts"
+import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
@@ -107,15 +104,12 @@ const metricsOf = (rank: number) => {
   return { domainAuthority: authority, pageAuthority: authority }
 }
 
-// Every figure of a domain that was not found is null.
 const rankOf = (item: unknown) =>
   Either.flatMap(decodeFound(item), ({ found }) =>
     found
       ? Either.map(decodeRank(item), ({ open_page_rank }) => open_page_rank)
       : Either.right(undefined),
   )
-
-// Schemas of Open PageRank's answers.
 
 const Body = Schema.Struct({
   as_of: Schema.optional(Schema.String),

@@ -35,10 +35,7 @@ export const layer: Layer.Layer<MetricsProvider> = Layer.sync(MetricsProvider, (
   }),
 )
 
-/**
- * Returns the outcomes in the order of the targets; undefined when any target is on
- * `slow.example.com`.
- */
+/** Undefined when any target is on `slow.example.com`. */
 export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcome> | undefined =>
   targets.some(isSlow) ? undefined : targets.map(outcomeOf)
 
@@ -111,7 +108,6 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   }
 }
 
-/** Turns evenly distributed fractions into mostly small fractions. */
 const skewed = (fraction: number) => fraction * fraction * Math.sqrt(fraction)
 
 const emptyHash = 0x811c9dc5

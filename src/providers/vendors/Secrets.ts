@@ -1,10 +1,7 @@
 /** Removes secrets from logs, traces and the output of commands. */
 import { unescape } from "node:querystring"
 
-/**
- * Hides the password and the query values of a URL. Also hides a user name without a password,
- * because some services expect a token there. Does not change a text that is not a URL.
- */
+/** Hides the password, the query values and a lone user name, which may be a token, of a URL. */
 export const hideIn = (text: string): string =>
   /^[a-z][a-z\d+.-]*:\/\//i.test(text)
     ? // The password may contain a raw slash or question mark, so it extends to the last @.
@@ -18,10 +15,7 @@ const hiddenUser = (userinfo: string) => {
 
 const hiddenQuery = (query: string) => query.replaceAll(/[^?&=]+(?=&|$)|(?<==)[^&]+/g, "…")
 
-/**
- * The possible secrets in a URL, as written and percent-decoded: user name, password, both in the
- * form of HTTP Basic, and query values.
- */
+/** The possible secrets in a URL, as written, percent-decoded, and in the form of HTTP Basic. */
 export const partsOf = (address: string): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
@@ -36,7 +30,6 @@ export const partsOf = (address: string): ReadonlyArray<string> => {
 /** Minimum length of a secret that is searched for, in characters. */
 const shortest = 4
 
-/** The form in which HTTP Basic sends `USER:PASSWORD`. */
 export const basicOf = (credentials: string): string => Buffer.from(credentials).toString("base64")
 
 /** Returns a function that replaces the secrets in a text, plain or percent-encoded. */

@@ -31,14 +31,12 @@ export interface VendorRequest {
 
 export interface VendorResponse {
   readonly status: number
-  /** Undefined when the body is not JSON. */
   readonly json: unknown
   readonly retryAfter: Duration.Duration | undefined
 }
 
 export interface Options {
   readonly provider: string
-  /** The vendor's configured URL. */
   readonly url: string
   /** Headers by lower-case name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
@@ -48,10 +46,6 @@ export interface Options {
 
 type Decoder<A> = (json: unknown) => Either.Either<A, ParseResult.ParseIssue>
 
-/**
- * Makes the HTTP client for a vendor. Errors, logs and traces show neither the headers in `secrets`
- * nor the possible secrets in `url`.
- */
 export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
   const withoutSecrets = Secrets.remover([
     ...Object.values(secrets).flatMap((secret) => partsOfHeader(Redacted.value(secret))),
@@ -146,7 +140,6 @@ export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
     return Either.right(decoded.right)
   }
 
-  /** Decodes the items of a list. `misfit` says why the first of the others cannot be read. */
   const decodeAll = <A>(items: ReadonlyArray<unknown>, decoder: Decoder<A>) => {
     const [[issue], values] = Arr.partitionMap(items, decoder)
     return { values, misfit: issue && changes.misfit(issue) }
@@ -186,7 +179,6 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
 /** The statuses with which a vendor refuses the caller, whatever the call is. */
 const callerStatuses = new Set([401, 403, 407])
 
-/** Makes the value of an `authorization` header from `NAME:PASSWORD`. */
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Secrets.basicOf(credentials)}`)
 
