@@ -1,7 +1,6 @@
 /**
  * Builds `dist/authority`: a Node executable that contains the program, its libraries and SQLite's
- * addon. With `--target` it builds `dist/authority-TARGET` for another platform. The build is
- * reproducible: all inputs are pinned, so one commit always gives the same bytes.
+ * addon. With `--target` it builds `dist/authority-TARGET` for another platform.
  */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -23,7 +22,6 @@ import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
 import { type Addon, bundle, dist, root } from "./bundle.ts"
 import { fileOf, PagePath } from "../src/http/documents/BuiltPage.ts"
-import { flags } from "./code-cache.ts"
 import { heapFlags } from "./heap-flags.ts"
 import { writePages } from "./pages.ts"
 
@@ -121,12 +119,10 @@ const make = async (target: Target, executable: string) => {
       },
     })
     const run = (...args: ReadonlyArray<string>) =>
-      // Use relative paths: the blob contains the path of `main` as given, and must be equal on all
-      // machines.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
     const codeCache = join(root, "scripts/code-cache.ts")
     const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
-    run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
+    run(codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
     copyFileSync(join(root, "scripts/embedded-main.cjs"), join(work, "main.cjs"))
     const config = {
       main: "main.cjs",

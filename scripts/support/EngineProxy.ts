@@ -5,8 +5,7 @@
  * comes from the server, which runs a statement that raises it, so the state of the transaction is
  * what a client expects.
  */
-import * as Net from "node:net"
-import { listenOnFreePort } from "../free-port.ts"
+import * as Relay from "./relay.ts"
 
 export interface Options {
   /** The server's URL, with or without a database. */
@@ -34,10 +33,7 @@ interface EngineProxy {
 
 /** Starts a proxy on a free port of 127.0.0.1. */
 export const start = async (options: Options): Promise<EngineProxy> => {
-  const url = new URL(options.server)
-  const { hostname, port } = url
   const refused: Array<string> = []
-  const sockets = new Set<Net.Socket>()
   const calms = new Map<string, { readonly until: number; hasCommitted: boolean }>()
   let conflicts = 0
 
@@ -65,21 +61,7 @@ export const start = async (options: Options): Promise<EngineProxy> => {
     return text
   }
 
-  const proxy = Net.createServer((client) => {
-    const server = Net.connect(Number(port), hostname)
-    const cut = () => {
-      client.destroy()
-      server.destroy()
-    }
-    for (const socket of [client, server]) {
-      sockets.add(socket)
-      socket.setNoDelay(true)
-      socket.on("error", cut)
-      socket.on("close", () => {
-        sockets.delete(socket)
-        cut()
-      })
-    }
+  const relay = await Relay.start(new URL(options.server), ({ client, server }) => {
     const translate = translator(judge)
     client.on("data", (bytes: Buffer) => {
       const { toClient, toServer } = translate(bytes)
@@ -88,18 +70,11 @@ export const start = async (options: Options): Promise<EngineProxy> => {
     })
     server.on("data", (bytes: Buffer) => void client.write(bytes))
   })
-  url.hostname = "127.0.0.1"
-  url.port = String(await listenOnFreePort(proxy))
-
   return {
-    url: url.href.replace(/\/$/, ""),
+    url: relay.url,
     refused: () => refused,
     conflicts: () => conflicts,
-    stop: () =>
-      new Promise((resolve) => {
-        proxy.close(() => resolve())
-        for (const socket of sockets) socket.destroy()
-      }),
+    stop: relay.stop,
   }
 }
 

@@ -108,12 +108,6 @@ export const held = () => {
   return { fault, waiting, release: () => waiting.splice(0).forEach((answer) => answer()) }
 }
 
-/** Gives the correct answer after a delay in real time. */
-export const delay = (ms: number): Fault => ({
-  name: `answer after ${ms} ms`,
-  apply: (response, reply) => void setTimeout(() => send(response, reply), ms),
-})
-
 /** Breaks the connection before the answer. */
 export const reset: Fault = {
   name: "connection reset",
@@ -126,20 +120,6 @@ export const cut: Fault = {
   apply: (response, { body, status }) => {
     response.writeHead(status, { "content-length": Buffer.byteLength(body) })
     response.write(body.slice(0, body.length / 2), () => response.socket?.destroy())
-  },
-}
-
-/** Sends the correct answer in pieces of 7 bytes. */
-export const drip: Fault = {
-  name: "answer in pieces of 7 bytes",
-  apply: (response, { body, headers, status }) => {
-    response.writeHead(status, { "content-type": "application/json", ...headers })
-    const bytes = Buffer.from(body)
-    const next = (from: number) => {
-      if (from >= bytes.length) return void response.end()
-      response.write(bytes.subarray(from, from + 7), () => setImmediate(() => next(from + 7)))
-    }
-    next(0)
   },
 }
 

@@ -1,8 +1,7 @@
 /** A TCP proxy between the program and PostgreSQL, which simulates network failures. */
-import * as Net from "node:net"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
-import { listenOnFreePort } from "../free-port.ts"
+import * as Relay from "./relay.ts"
 
 /**
  * How a COMMIT fails. "answer lost": the connection breaks after the server has received the
@@ -11,44 +10,22 @@ import { listenOnFreePort } from "../free-port.ts"
  */
 export type Fate = "answer lost" | "request lost" | "silence"
 
-interface Line {
-  readonly client: Net.Socket
-  readonly server: Net.Socket
-}
-
 export type Proxy = Effect.Effect.Success<ReturnType<typeof make>>
 
 /** Makes a proxy to this database. Closing the scope stops it. */
 export const make = (database: Redacted.Redacted) =>
   Effect.gen(function* () {
     const url = new URL(Redacted.value(database))
-    let { hostname, port } = url
-    const lines = new Set<Line>()
+    let server = url
     let fate: Fate | undefined
     let [commits, interval] = [0, Number.POSITIVE_INFINITY]
     let isDown = false
     let isSilent = false
     let isLast = false
 
-    const cut = ({ client, server }: Line) => {
-      client.destroy()
-      server.destroy()
-    }
-
-    const proxy = Net.createServer((client) => {
-      if (isDown) return void client.destroy()
-      const server = Net.connect(Number(port), hostname)
-      const line = { client, server }
+    const onLine = (line: Relay.Line) => {
       let mine: Fate | undefined
-      lines.add(line)
-      for (const socket of [client, server]) {
-        socket.on("error", () => cut(line))
-        socket.on("close", () => {
-          lines.delete(line)
-          cut(line)
-        })
-      }
-      client.on("data", (bytes) => {
+      line.client.on("data", (bytes) => {
         if (isSilent) return
         if (bytes.includes("COMMIT\0")) {
           if (++commits % interval === 0) mine = "answer lost"
@@ -58,26 +35,22 @@ export const make = (database: Redacted.Redacted) =>
             isDown ||= isLast
           }
         }
-        if (mine === "request lost") cut(line)
-        else server.write(bytes)
+        if (mine === "request lost") Relay.cut(line)
+        else line.server.write(bytes)
       })
-      server.on("data", (bytes) => {
-        if (mine === "answer lost") cut(line)
-        else if (mine === undefined && !isSilent) client.write(bytes)
+      line.server.on("data", (bytes) => {
+        if (mine === "answer lost") Relay.cut(line)
+        else if (mine === undefined && !isSilent) line.client.write(bytes)
       })
-    })
-    const own = yield* Effect.acquireRelease(
-      Effect.promise(() => listenOnFreePort(proxy)),
-      () =>
-        Effect.async<void>((resume) => {
-          proxy.close(() => resume(Effect.void))
-          lines.forEach(cut)
-        }),
+    }
+    const relay = yield* Effect.acquireRelease(
+      Effect.promise(() => Relay.start(url, onLine, () => (isDown ? undefined : server))),
+      ({ stop }) => Effect.promise(stop),
     )
-    url.port = String(own)
+    const cut = () => relay.lines.forEach(Relay.cut)
 
     return {
-      url: Redacted.make(url.href),
+      url: Redacted.make(relay.url),
       /**
        * Makes the next COMMIT fail in the given way. If `last` is true, the proxy then accepts no
        * more connections.
@@ -104,22 +77,20 @@ export const make = (database: Redacted.Redacted) =>
        */
       setDown: (down: boolean) => {
         isDown = down
-        if (down) lines.forEach(cut)
+        if (down) cut()
       },
       /**
        * Forwards each new connection to the server at this URL. Open connections stay connected to
        * their server.
        */
-      turnTo: (server: string) => {
-        ;({ hostname, port } = new URL(server))
-      },
+      turnTo: (next: string) => void (server = new URL(next)),
       /** Breaks all connections. */
-      cut: () => lines.forEach(cut),
+      cut,
       /**
        * True: discards all data on all connections, but keeps the connections open. False: forwards
        * new data again. The discarded data stays lost.
        */
       setSilent: (silent: boolean) => void (isSilent = silent),
-      lines: () => lines.size,
+      lines: () => relay.lines.size,
     }
   })
