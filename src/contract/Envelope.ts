@@ -3,6 +3,7 @@
  * domain error its HTTP status and body. No message shows internal details.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import type { YieldableError } from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 import { exampleIssue, Issue } from "./Issues.ts"
@@ -49,6 +50,17 @@ type Headers = Readonly<Record<string, string>>
 
 export const retryLater: Headers = { "retry-after": String(retryAfterSeconds) }
 
+export interface Failure<Name extends string> extends YieldableError {
+  readonly _tag: Name
+  readonly status: number
+  readonly headers: Headers
+}
+
+interface FailureClass<Name extends string> {
+  new (given: { readonly message: string; readonly headers?: Headers }): Failure<Name>
+  readonly body: Schema.Schema<Failure<Name>, { readonly success: false; readonly message: string }>
+}
+
 // Makes the error class of a status, and the schema of its body, which has no `_tag`. The typed
 // client decodes such a body to an instance of the class.
 const failure = <Name extends string>(
@@ -57,7 +69,7 @@ const failure = <Name extends string>(
   description: string,
   example: string,
   usualHeaders: Headers = {},
-) => {
+): FailureClass<Name> => {
   class Failure extends Data.TaggedError(name)<{
     readonly message: string
     readonly status: number
