@@ -397,9 +397,24 @@ describe.skipIf(isMissing)("an address in the console", () => {
     assert.deepInclude(await run(books), { held: 0, charged: 200 })
   })
 
-  browserTest("is kept until the user deletes everything", async (run) => {
+  browserTest("is kept until everything is deleted, and so are the runs of 1.1.0", async (run) => {
     const { books, key, url } = await run(service())
     const { page } = await run(visit(url, "/console"))
+    await page.evaluate(oldRun)
+    await page.reload()
+    await page.getByText("finish open runs with 1.1.0 first").waitFor()
+    await page.getByText("Runs of version 1.1.0").click()
+    const { text } = await downloaded(page, /old\.csv/)
+    const lines = text.split("\r\n").slice(0, 4)
+    assert.deepStrictEqual(
+      lines.map((line) => line.split(",").slice(0, 6).join()),
+      [
+        "\uFEFFid,url,domainAuthority,pageAuthority,spamScore,reason",
+        "7,old.com,1,2,,",
+        "8,localhost,,,,INVALID_URL",
+        "9,open.com,,,,",
+      ],
+    )
     await page.getByLabel("API key").fill(key)
     await type(page, sites(10))
     await start(page)
@@ -408,6 +423,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
     await press(page, "Delete everything")
     await press(page, "Delete permanently")
     await heading(page, "See how strong every site")
+    assert.strictEqual(await page.getByText("1.1.0").count(), 0)
     await visitLater(page, key)
     await type(page, sites(10))
     await start(page)
@@ -415,3 +431,32 @@ describe.skipIf(isMissing)("an address in the console", () => {
     assert.strictEqual((await run(books)).charged, 20)
   })
 })
+
+/** Makes what the console of 1.1.0 keeps of an open run with an answer. */
+const oldRun = `new Promise((resolve) => {
+  const opening = indexedDB.open("authority-console", 2)
+  opening.onupgradeneeded = () => {
+    for (const name of ["runs", "lists", "owners", "entries", "batches", "parcels"])
+      opening.result.createObjectStore(name)
+  }
+  opening.onsuccess = () => {
+    const db = opening.result
+    const transaction = db.transaction(["runs", "lists", "entries", "batches"], "readwrite")
+    const put = (store, value, key) => transaction.objectStore(store).put(value, key)
+    const counts = { total: 3, checked: 1, failed: 1, creditsUsed: 1 }
+    put("runs", { id: "a", name: "old.csv", startedAt: 1, ...counts }, "a")
+    const items = ["old.com", "localhost", "open.com"].map((url, i) => ({ url, others: [String(7 + i)] }))
+    put("lists", { items, own: { column: 1, columns: ["id", "url"] } }, "a")
+    const entries = [
+      { url: "old.com", target: "old.com/" },
+      { url: "localhost", problem: "has no dot" },
+      { url: "open.com", target: "open.com/" },
+    ]
+    put("entries", entries, ["a", "old.com"])
+    const outcomes = [{ url: "old.com", domainAuthority: 1, pageAuthority: 2 }]
+    const answer = { outcomes, creditsUsed: 1, answeredAt: 1 }
+    const items1 = [{ url: "old.com", target: "old.com/" }]
+    put("batches", { key: "k", items: items1, sentAt: 1, provenance: true, answer }, ["a", "k"])
+    transaction.oncomplete = () => resolve(db.close())
+  }
+})`

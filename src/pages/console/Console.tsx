@@ -1,8 +1,12 @@
-import { hasSyntheticFigures, isUnkept, shown } from "./ConsoleState.ts"
+import { signal } from "@preact/signals"
+import { hasSyntheticFigures, isUnkept, oldRuns, shown } from "./ConsoleState.ts"
 import { key } from "../Account.ts"
 import { Entry } from "./KeyPanel.tsx"
 import { isEditing, ListPanel } from "./ListPanel.tsx"
+import type { OldRun } from "../answers/OldRuns.ts"
 import { RunPanel } from "./RunPanel.tsx"
+import { download } from "../Parts.tsx"
+import { addresses } from "../Texts.ts"
 
 export const Console = () => (
   <main>
@@ -20,6 +24,7 @@ export const Console = () => (
         </p>
       )}
     </div>
+    {oldRuns.value.length > 0 && <OldRuns />}
     {shown.value === undefined ? (
       <>
         <div class="lead">
@@ -72,3 +77,42 @@ const meanings = [
     "0 to 100, low is good. Search engines penalise this percentage of the sites with the same features. Look closely at a site above 30.",
   ],
 ] as const
+
+const date = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" })
+
+const problem = signal("")
+
+const OldRuns = () => (
+  <div class="notice">
+    {oldRuns.value.some(({ checked, failed, total }) => checked + failed < total) && (
+      <p>
+        Before anything is paid: finish open runs with 1.1.0 first. This version does not continue
+        them, and pays for their addresses again.
+      </p>
+    )}
+    <details>
+      <summary>Runs of version 1.1.0</summary>
+      <div class="actions">
+        {oldRuns.value.map((run) => (
+          <button key={run.id} type="button" class="small" onClick={() => void exportRun(run)}>
+            {date.format(run.startedAt)}, {run.name === "" ? addresses(run.total) : run.name}:
+            export as CSV
+          </button>
+        ))}
+      </div>
+    </details>
+    <p class="problem" role="alert">
+      {problem.value}
+    </p>
+  </div>
+)
+
+const exportRun = async ({ csv, startedAt }: OldRun) => {
+  try {
+    problem.value = ""
+    const options = { at: new Date(startedAt), isSynthetic: hasSyntheticFigures }
+    download(await csv(), "csv", options)
+  } catch {
+    problem.value = "The browser cannot read what it keeps. Reload the page, and try again."
+  }
+}

@@ -1,6 +1,5 @@
 /** The check of the console: a list, and the run that checks it with the answers of this browser. */
 import { batch, computed, effect, signal } from "@preact/signals"
-import { deleteDB } from "idb"
 import { isClientError } from "../../client/PromiseClient.ts"
 import { memoryAnswers } from "../../lists/Answers.ts"
 import type { Plan } from "../../lists/Plan.ts"
@@ -18,6 +17,7 @@ import {
 } from "../Account.ts"
 import * as DeviceStore from "../answers/DeviceStore.ts"
 import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
+import * as OldRuns from "../answers/OldRuns.ts"
 import * as Row from "./Row.ts"
 import * as TableView from "./TableView.ts"
 import type { UrlList } from "../answers/UrlList.ts"
@@ -315,11 +315,16 @@ effect(() => {
   if (entered !== undefined && (check.account ?? "") !== account.value) leave()
 })
 
-/** Deletes the answers, the key and what version 1.1.0 kept here, unless a run is active. */
+export const oldRuns = signal<ReadonlyArray<OldRuns.OldRun>>([])
+const oldRunsName = `authority-console${base}`
+void OldRuns.read(oldRunsName).then((found) => (oldRuns.value = found))
+
+/** Deletes the answers, the key and the runs of 1.1.0, unless a run is active. */
 export const deleteAll = async () => {
   if (isActive.value) return
   await (await answers).clear()
-  await deleteDB(`authority-console${base}`)
+  await OldRuns.remove(oldRunsName)
   leave()
+  oldRuns.value = []
   forgetKey()
 }

@@ -104,7 +104,7 @@ export const KeyMenu = () => (
     </p>
     <Ask
       name="Delete everything"
-      question="Delete all answers and the key?"
+      question="Delete all answers, the key and old runs?"
       act="Delete permanently"
       isDisabled={isActive}
       onAct={() => void deleteKept()}
