@@ -108,6 +108,12 @@ export const held = () => {
   return { fault, waiting, release: () => waiting.splice(0).forEach((answer) => answer()) }
 }
 
+/** Gives the correct answer after a delay in real time. */
+export const delay = (ms: number): Fault => ({
+  name: `answer after ${ms} ms`,
+  apply: (response, reply) => void setTimeout(() => send(response, reply), ms),
+})
+
 /** Breaks the connection before the answer. */
 export const reset: Fault = {
   name: "connection reset",

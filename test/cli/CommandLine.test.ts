@@ -43,7 +43,8 @@ describe("the help", () => {
         assert.match(help.stdout, /\n {2}--json /)
         for (const line of help.stdout.split("\n")) assert.isAtMost(line.length, 80, line)
         const [, examples = ""] = help.stdout.split("\nExample:\n")
-        const lines = examples.trim().split("\n")
+        // `mcp` would wait for standard input. Its tests run it as a process.
+        const lines = name === "mcp" ? [] : examples.trim().split("\n")
         for (const [program, ...words] of lines.map(wordsOf)) {
           assert.deepStrictEqual([program, ...words].join(" ").indexOf(`authority ${name}`), 0)
           assert.notStrictEqual((yield* verb(cwd, words, settings)).code, 2, words.join(" "))
