@@ -18,7 +18,7 @@ import {
 import * as ApiKey from "./ApiKey.ts"
 import { makeRecorded } from "./SqlAuditLog.ts"
 import * as Failure from "../database/Failure.ts"
-import { openBalance } from "../ledger/SqlLedger.ts"
+import { openBalance } from "../ledger/SqlStatements.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */

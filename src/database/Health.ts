@@ -10,7 +10,7 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
 import * as Failure from "./Failure.ts"
-import * as Migrations from "./migrations/Migrations.ts"
+import * as Migrations from "./migrations/migrate.ts"
 import { StoreFailure } from "./StoreFailure.ts"
 
 export interface StoreState {

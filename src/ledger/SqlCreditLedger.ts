@@ -35,7 +35,7 @@ import { CreditLedger } from "./CreditLedger.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Hold } from "./Hold.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
-import * as SqlLedger from "./SqlLedger.ts"
+import * as SqlStatements from "./SqlStatements.ts"
 import * as SqlVerification from "./verification/SqlVerification.ts"
 import { inTime, StoreTimeout } from "./StoreTimeout.ts"
 
@@ -61,7 +61,7 @@ interface Change<Result> {
 const make = (options: Options) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const statements = SqlLedger.make(sql)
+    const statements = SqlStatements.make(sql)
     const retried = yield* makeRetryAfterDisconnection
     const { limit } = yield* ReconnectLimit
     const isClosing = yield* Ref.make(false)
@@ -130,7 +130,7 @@ const make = (options: Options) =>
     })
 
     const isSteady = MonotonicClock.makeIsWallClockSteady()
-    const entriesOf = SqlLedger.entriesOf(sql)
+    const entriesOf = SqlStatements.entriesOf(sql)
 
     return CreditLedger.of({
       balance: (account) =>
@@ -197,7 +197,7 @@ const make = (options: Options) =>
       recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
         retried(statements.entriesBefore({ account, before, limit })).pipe(
           Failure.orDie,
-          Effect.flatMap(Effect.forEach(SqlLedger.readEntry)),
+          Effect.flatMap(Effect.forEach(SqlStatements.readEntry)),
           Effect.orDie,
         ),
 
@@ -243,7 +243,7 @@ interface Attempt {
 /** Returns a function that makes changes in one transaction, with a few statements. */
 const makeCommit = (
   sql: SqlClient.SqlClient,
-  statements: ReturnType<typeof SqlLedger.make>,
+  statements: ReturnType<typeof SqlStatements.make>,
   leaseMs: number,
   retried: Effect.Effect.Success<typeof makeRetryAfterDisconnection>,
 ) => {

@@ -91,7 +91,7 @@ const connected = (
     }),
   ).pipe(Layer.unwrapEffect)
 
-const migrations = Effect.promise(() => import("../database/migrations/Migrations.ts"))
+const migrations = Effect.promise(() => import("../database/migrations/migrate.ts"))
 
 /**
  * Migrates the database that the settings name, which must exist. Returns the former schema

@@ -10,7 +10,7 @@ import { AccountId } from "../../accounts/Account.ts"
 import * as Failure from "../../database/Failure.ts"
 import { pageSize, rowsAfter } from "../../database/rows/paging.ts"
 import * as Audit from "./Audit.ts"
-import { entriesOf } from "../SqlLedger.ts"
+import { entriesOf } from "../SqlStatements.ts"
 
 /** Audits the books of every account, and looks for requests that are charged twice. */
 export const make = (sql: SqlClient.SqlClient): Effect.Effect<Audit.Verification> => {
