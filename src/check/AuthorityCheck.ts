@@ -105,7 +105,7 @@ export const layer = ({
         )
       })
 
-      /** Only the lookup of a check can be interrupted. */
+      /** A check can be interrupted only during its lookup. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
         const { accountId, requestId, targets, urls } = batch
         const reportOf = (outcomes: ReadonlyArray<Outcome>) => {
