@@ -79,16 +79,16 @@ const isFrameworkError = (schema: unknown) =>
 
 const isLeftOut = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
   frameworkSchemas.includes(key) ||
-  // A response with status 400 whose only body is the framework's own error.
+  // Leave out a response with status 400 whose only body is the framework's own error.
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // Titles such as `minLength(1)`, which name filters in the code; and `additionalProperties:
-  // false`, because the service ignores unknown fields.
+  // Leave out titles such as `minLength(1)`, which name filters in the code. Leave out
+  // `additionalProperties: false`, because the service ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // Empty lists: an empty `parameters` says nothing, and an empty `security` would mean that no API
-  // key is needed, although every endpoint needs one.
+  // Leave out empty lists. An empty `parameters` says nothing, and an empty `security` would mean
+  // that no API key is needed, although every endpoint needs one.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>

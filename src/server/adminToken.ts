@@ -1,4 +1,6 @@
-/** Reads the token of the HTTP administration from the settings, or from the file that they name. */
+/**
+ * Reads the token of the HTTP administration from the settings, or from the file that they name.
+ */
 import { readFile } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
