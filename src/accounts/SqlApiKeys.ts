@@ -265,7 +265,6 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         sql,
         keys.map(({ id }) => id),
       )}`,
-    /** Lets a key share the budget of another key of the same account. */
     share: (from: ApiKey.ApiKeyId, to: ApiKey.ApiKeyId) => sql`
       UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
       WHERE id = ${to}`,

@@ -35,7 +35,6 @@ export interface Success {
   readonly provenance?: Provenance
 }
 
-/** Where figures come from. */
 export interface Provenance {
   readonly provider: string
   /** `known` and `stale` figures were bought for an earlier request. */
@@ -58,13 +57,11 @@ export interface Failure {
   readonly detail?: string
 }
 
-/** The body of a successful answer. */
 interface Answer<Data> {
   readonly success: true
   readonly data: Data
 }
 
-/** The body of the answer to a batch. */
 export interface BatchAnswer extends Answer<{
   readonly successUrls: ReadonlyArray<Success>
   readonly failedUrls: ReadonlyArray<Failure>
@@ -72,7 +69,6 @@ export interface BatchAnswer extends Answer<{
   readonly quota: { readonly creditsUsed: number }
 }
 
-/** What a check would do with one submitted URL. */
 export type PreviewEntry =
   | {
       readonly url: string
@@ -83,7 +79,6 @@ export type PreviewEntry =
     }
   | { readonly url: string; readonly valid: false; readonly problem: string }
 
-/** The body of the answer to a preview. */
 export interface PreviewAnswer extends Answer<{
   readonly entries: ReadonlyArray<PreviewEntry>
   readonly summary: Readonly<
@@ -109,17 +104,14 @@ export interface Observation {
   readonly spamScore?: number
 }
 
-/** The body of the answer to a request for the history. */
 export type HistoryAnswer = Answer<{
   readonly url: string
   readonly target: string
   readonly observations: ReadonlyArray<Observation>
 }>
 
-/** The body of the answer about the account's credits. */
 export type CreditsAnswer = Answer<{ readonly availableCredits: number }>
 
-/** The body of the answer about the request's API key. */
 export type KeyAnswer = Answer<{
   readonly id: string
   readonly label: string | null
@@ -149,7 +141,6 @@ export interface UsageRow {
   readonly failed: Readonly<Record<Failure["reason"], number>>
 }
 
-/** The body of the answer about the account's usage. */
 export type UsageAnswer = Answer<{
   readonly account: string
   readonly rows: ReadonlyArray<UsageRow>
@@ -172,7 +163,6 @@ export interface StatementEntry {
   readonly key: string | null
 }
 
-/** The body of the answer about the account's entries. */
 export type StatementAnswer = Answer<{
   readonly account: string
   readonly entries: ReadonlyArray<StatementEntry>
@@ -189,7 +179,6 @@ export interface Budget {
   readonly resetsAt: string | null
 }
 
-/** The body of every error. */
 export interface Refusal {
   readonly success: false
   readonly message: string

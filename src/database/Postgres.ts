@@ -140,5 +140,4 @@ export const examine = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   })(undefined),
 ).pipe(Effect.mapError(Failure.describe))
 
-/** True when the version is older than the oldest supported one. */
 export const isTooOld = (version: string) => Number.parseFloat(version) < 14

@@ -76,7 +76,6 @@ export const make = (server: EachRequest.Server, options: Options) =>
     }
   })
 
-/** What a request asks for, decoded. */
 interface Asked {
   readonly secret: Redacted.Redacted<string>
   readonly headers: typeof BatchHeaders.Type

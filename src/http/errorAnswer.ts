@@ -24,7 +24,6 @@ export const refuse = <E extends ContractError>(error: E): Effect.Effect<never, 
     Effect.fail(error),
   )
 
-/** The 503 for a database that did not answer in time. */
 export const unavailable = () =>
   new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage })
 

@@ -45,7 +45,6 @@ export interface Charge {
 
 const credits = (n: number) => `${n} ${n === 1 ? "credit" : "credits"}`
 
-/** The account has fewer credits than the request may cost. */
 export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
   readonly required: number
   readonly available: number
@@ -106,7 +105,6 @@ export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused
   }
 }
 
-/** The first request with this idempotency key is still in progress. */
 export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
   override get message() {
     return "A request with this Idempotency-Key is in progress; try again when it has ended."

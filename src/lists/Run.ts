@@ -147,7 +147,6 @@ export class Run {
     return [...this.#calls].flatMap(({ delay = [] }) => delay).sort((a, b) => b.until - a.until)[0]
   }
 
-  /** The outcome of a URL; undefined while it has none. */
   outcomeOf(url: string): Outcome | undefined {
     const entry = this.#entries.get(url)
     if (entry === undefined) return undefined

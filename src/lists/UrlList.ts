@@ -266,7 +266,6 @@ const looksLikeUrl = (word: string) =>
     word,
   )
 
-/** True for text that consists only of URLs. */
 const isUrl = (text: string) => {
   const urls = urlsOf(text)
   return urls.length > 0 && urls.every(looksLikeUrl)

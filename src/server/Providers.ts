@@ -43,7 +43,6 @@ export const layer = Effect.gen(function* () {
   return Composed.chain([named(first), ...others.map(named)])
 }).pipe(Layer.unwrapEffect)
 
-/** Builds one provider, without the fallback chain. */
 const named = (name: Settings.ProviderName): ProviderLayer => {
   switch (name) {
     case "sandbox":

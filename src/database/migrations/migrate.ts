@@ -198,7 +198,6 @@ const explain = (error: unknown) =>
     ),
   )
 
-/** True while a process migrates the database. */
 export const isRunning: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`SELECT 1 FROM migration_lock WHERE expires_at > ${sql.literal(databaseTime(sql))}`,
@@ -236,5 +235,4 @@ export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone
   }),
 )
 
-/** Migrates the database to the newest schema before a store opens. */
 export const layer = Layer.effectDiscard(run)

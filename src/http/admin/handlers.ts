@@ -55,7 +55,6 @@ interface Tagged<Tag> extends Messaged {
 
 const envelope = <A>(data: A) => ({ success: true as const, data })
 
-/** Answers with the document of an act. */
 export const answer = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
   act.pipe(
     Effect.map(envelope),
@@ -66,7 +65,6 @@ export const answer = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Ta
 const answerJson = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
   Effect.map(answer(act), (body) => HttpServerResponse.unsafeJson(body))
 
-/** What a handler knows about its request. */
 interface Asked {
   readonly request: HttpServerRequest
   readonly headers: { readonly "idempotency-key"?: string }

@@ -129,7 +129,6 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
       return id
     }),
 
-    /** Removes budgets that no key has any longer. */
     remove: Effect.fnUntraced(function* (
       account: AccountId,
       budgets: ReadonlyArray<{ readonly id: Budget.BudgetId }>,
