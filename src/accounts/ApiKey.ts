@@ -23,7 +23,7 @@ export const ApiKey = Schema.Struct({
   /** The first characters of the key, by which people recognize it. */
   start: Schema.String,
   createdAt: Schema.Int,
-  /** Null for a key that does not expire. */
+  /** When the key expires; null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
   /**
    * The key's lifetime in milliseconds, counted from its creation; null for a key that does not
@@ -34,7 +34,7 @@ export const ApiKey = Schema.Struct({
   scopes: Schema.optionalWith(Scope.Scopes, { default: () => Scope.all }),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
-  /** Null or absent for a key without a budget. */
+  /** The key's budget; null or absent when it has none. */
   budget: Schema.optionalWith(Schema.NullOr(Budget), { exact: true }),
 })
 export type ApiKey = typeof ApiKey.Type
@@ -144,10 +144,10 @@ export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number
 export interface NewKey {
   readonly account: AccountId
   readonly label?: string | null | undefined
-  /** Undefined for a key that does not expire. */
+  /** The key's lifetime; undefined for a key that does not expire. */
   readonly expiresIn?: Duration.Duration | undefined
   readonly budget?: Budget | undefined
-  /** Undefined for all scopes. */
+  /** The key's scopes; all of them when undefined. */
   readonly scopes?: ReadonlyArray<Scope.Scope> | undefined
 }
 

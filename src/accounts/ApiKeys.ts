@@ -38,10 +38,10 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
 
 /** A change of a key. Absent fields keep their values. */
 export interface Change {
-  /** Null removes the label. */
+  /** The new label; null removes the label. */
   readonly label?: string | null | undefined
   readonly scopes?: ReadonlyArray<Scope> | undefined
-  /** Null removes the budget. */
+  /** The new budget; null removes the budget. */
   readonly budget?: Budget | null | undefined
 }
 

@@ -25,13 +25,13 @@ export interface Options {
 
 /** The limits of one connection, in milliseconds. */
 export const defaultLimits = {
-  /** For the headers of a request, from its first byte or the start of its connection. */
+  /** How long a request's headers may take, from its first byte or the connection's start. */
   headersMs: 15_000,
-  /** For headers and body together. */
+  /** How long a request's headers and body together may take. */
   requestMs: 60_000,
-  /** Without traffic, between two requests or while a client does not read its answer. */
+  /** How long a connection may stay idle, between requests or with an unread answer. */
   idleMs: 60_000,
-  /** From an early error until the connection closes, so that the client can read the error. */
+  /** How long a connection stays open after an early error, so that the client can read it. */
   refusedMs: 1000,
 }
 

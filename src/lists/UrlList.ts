@@ -30,7 +30,7 @@ export interface Table {
 
 export interface UrlList {
   readonly items: ReadonlyArray<Item>
-  /** Undefined when the list is not a CSV. */
+  /** The layout of the list; undefined when it is not a CSV. */
   readonly table: Table | undefined
   /**
    * URLs whose host has letters outside ASCII, which a wrongly guessed encoding may have changed.

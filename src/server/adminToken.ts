@@ -7,7 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Settings from "../Settings.ts"
 
-/** Returns undefined when the administration is off. */
+/** The token; undefined when the administration is off. */
 export const adminToken = Effect.gen(function* () {
   const { adminToken: token, adminTokenFile: file } = yield* Settings.Settings
   if (file === undefined) return token

@@ -17,7 +17,7 @@ import { answer, circuitOf, errorsOf } from "./handlers.ts"
 
 export interface Options {
   readonly currency: string
-  /** In millionths of the currency. */
+  /** What a customer pays for one credit, in millionths of the currency. */
   readonly creditValue: number | undefined
   /** The most rows that may be bought from a vendor in a month. */
   readonly ceilingOf: (provider: string) => number | undefined

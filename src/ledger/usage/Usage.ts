@@ -30,9 +30,9 @@ export interface Question {
 }
 
 export interface Row extends Usage {
-  /** Null in rows by day. */
+  /** The account of rows by account or by key; null in rows by day. */
   readonly accountId: AccountId | null
-  /** Null except in rows by key, and there for requests that named no key. */
+  /** The key of rows by key; null in other rows and for requests that named no key. */
   readonly apiKeyId: ApiKeyId | null
   /** The number of days since 1970-01-01 (UTC); null except in rows by day. */
   readonly day: number | null
