@@ -8,20 +8,16 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { TimeSpan } from "./accounts/TimeSpan.ts"
 
-/**
- * The name, default and description of a setting. `authority doctor` hides the value of a secret.
- */
+/** The name, default and description of a setting. `authority doctor` hides secret values. */
 export interface About {
   readonly name: string
-  /**
-   * The default, as text of the environment variable; undefined for a setting without a default.
-   */
+  /** The default, as the text of the environment variable; undefined when there is none. */
   readonly default: string | undefined
   readonly description: string
   readonly isSecret: boolean
 }
 
-/** One or more settings have an invalid value. `message` names each of them. */
+/** Settings have invalid values. `message` names each of them. */
 export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
   readonly message: string
 }> {}
@@ -41,7 +37,7 @@ const optional = <A>(name: string, schema: Schema.Schema<A, string>, description
   return Object.assign(Schema.optionalWith(schema, { exact: true }), { about })
 }
 
-/** Replaces every error message of a schema by the message `expected …`. */
+/** Replaces every error message of a schema by `expected …`. */
 const expecting = <A>(
   expectation: string,
   schema: Schema.Schema<A, string>,
@@ -121,7 +117,6 @@ const rate = expecting(
   ),
 )
 
-/** A number of rows per month, for example `3000/month`. */
 const ceiling = (vendor: string, about: string) =>
   optional(
     `AUTHORITY_${vendor}_CEILING`,
@@ -140,7 +135,6 @@ const ceiling = (vendor: string, about: string) =>
     `maximum rows a UTC month ${about}, for example 3000/month`,
   )
 
-/** An amount of money, in millionths of the currency. */
 const amount = expecting(
   "an amount such as 2.50, from 0 to 1000000, with at most six decimals",
   Schema.String.pipe(
@@ -172,13 +166,13 @@ const token = (name: string, description: string) =>
 const address = (name: string, defaultValue: string, about: string) =>
   setting(name, defaultValue, httpUrl, `the address of ${about}`)
 
-/** The token of the administration. Spaces and line ends around it do not count. */
+/** The token of the administration, without surrounding spaces and line ends. */
 export const adminToken = expecting(
   "a token of 32 or more printable ASCII characters without spaces",
   Schema.compose(Schema.Trim, Schema.Redacted(Schema.String.pipe(Schema.pattern(/^[!-~]{32,}$/)))),
 )
 
-/** The kind of store and its location. Redacted, because it may contain a password. */
+/** The kind and the location of the store. Redacted, because it may contain a password. */
 const databaseUrl = expecting(
   "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
   Schema.Redacted(Schema.String.pipe(Schema.pattern(/^(sqlite:.|postgres(ql)?:\/\/)/))),
@@ -404,7 +398,6 @@ const Values = Schema.Struct(all)
 
 export class Settings extends Context.Tag("authority/Settings")<Settings, typeof Values.Type>() {}
 
-/** The values of the environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads the settings. InvalidSetting names each invalid setting and what it expects. */
@@ -417,12 +410,11 @@ export const from = (environment: Environment): Layer.Layer<Settings, InvalidSet
     ),
   )
 
-/** Reads the settings from the environment of the process. */
 export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
 
 /**
- * Returns the environment variables whose names begin with AUTHORITY_ but belong to no setting.
- * `nearest` is the name of the most similar setting.
+ * Returns the environment variables that begin with AUTHORITY_ but belong to no setting. `nearest`
+ * is the name of the most similar setting.
  */
 export const unknownNames = (
   environment: Environment,
@@ -443,8 +435,8 @@ const ofClients = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 
-// Maps the property name of each setting to the text of its environment variable, or to its
-// default. An empty or blank variable counts as unset.
+// Maps each setting's property name to the text of its environment variable, or to its default. A
+// blank variable counts as unset.
 const textsOf = (environment: Environment) =>
   Object.fromEntries(
     Object.entries(all).flatMap(([key, { about }]) => {
@@ -464,7 +456,7 @@ const complaints = (error: ParseResult.ParseError): ReadonlyArray<string> =>
   )
 
 /**
- * Returns the name most similar to `word`; undefined when more than half of `word` would have to
+ * Returns the name most similar to `word`; undefined if more than half of `word` would have to
  * change.
  */
 const nearestName = (word: string, names: Iterable<string>): string | undefined => {

@@ -7,7 +7,7 @@ import * as ExitStatus from "./cli/ExitStatus.ts"
 
 const words = process.argv.slice(2)
 
-// `serve` does not load the parser of the command line, so a restarted service is ready sooner.
+// `serve` does without the command line parser, so that a restarted service is ready sooner.
 const program = /^serve( --json)?$/.test(words.join(" "))
   ? Effect.flatMap(
       Effect.promise(() => import("./cli/serve.ts")),

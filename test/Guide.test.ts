@@ -5,7 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Marked, type Token } from "marked"
 import { makeIds, textOf, toHtml } from "../scripts/markdown.ts"
 import manifest from "../package.json" with { type: "json" }
-import { newest } from "../src/database/migrations/Migrations.ts"
+import { newest } from "../src/database/migrations/migrate.ts"
 import * as Settings from "../src/Settings.ts"
 
 const root = join(import.meta.dirname, "..")

@@ -10,12 +10,11 @@ import * as Schema from "effect/Schema"
 export const AccountId = Schema.String.pipe(Schema.brand("AccountId"))
 export type AccountId = typeof AccountId.Type
 
-/** The format of account ids (a UUID). */
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * An account's unique name, for people. It must not look like an id, because commands accept a name
- * or an id.
+ * An account's unique name, for people. It must not look like an id, because commands accept
+ * either.
  */
 export const AccountName = Schema.String.pipe(
   Schema.pattern(/^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,99}$/u, {
@@ -31,30 +30,28 @@ export type AccountName = typeof AccountName.Type
 export class Account extends Schema.Class<Account>("Account")({
   id: AccountId,
   /**
-   * A plain string, because accounts of earlier versions may have names that `AccountName` refuses.
+   * A plain string, because accounts of earlier versions may have names that are no longer allowed.
    */
   name: Schema.String,
-  /** When the account was suspended, in epoch milliseconds; null when it is not. */
+  /** When the account was suspended, in epoch milliseconds; null when it is not suspended. */
   suspendedAt: Schema.NullOr(Schema.Int).pipe(
     Schema.propertySignature,
     Schema.withConstructorDefault(() => null),
   ),
 }) {}
 
-/** One page of the accounts or keys that an operator looks for, newest first. */
+/** An operator's search for accounts or keys, whose results come in pages, newest first. */
 export interface Search {
   /**
-   * A part of an account's name or of a key's label, or the start of a key. Letters of ASCII match
-   * in either case, except in keys. Undefined: everything.
+   * A part of an account's name or of a key's label, or the start of a key. ASCII letters match in
+   * either case, except in keys. Everything matches when absent.
    */
   readonly text?: string | undefined
-  /** The maximum number of rows. */
   readonly limit: number
-  /** The id of the last row of the page before. */
+  /** The id of the last row of the previous page. */
   readonly before?: string | undefined
 }
 
-/** No account has this name or id. */
 export class AccountNotFound extends Data.TaggedError("AccountNotFound")<{
   readonly account: string
 }> {
@@ -63,7 +60,6 @@ export class AccountNotFound extends Data.TaggedError("AccountNotFound")<{
   }
 }
 
-/** Another account has this name. */
 export class AccountExists extends Data.TaggedError("AccountExists")<{
   readonly name: string
 }> {
@@ -78,21 +74,18 @@ export class Accounts extends Context.Tag("authority/Accounts")<
   {
     /** Creates an account without credits. Fails with AccountExists when the name is taken. */
     readonly create: (name: AccountName) => Effect.Effect<Account, AccountExists>
-    /**
-     * Finds the account with this id, or else the account with this name. Fails with
-     * AccountNotFound when there is neither.
-     */
+    /** Finds the account with this id, or else the one with this name. */
     readonly find: (nameOrId: string) => Effect.Effect<Account, AccountNotFound>
     /** All accounts, sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>
     /** Finds accounts by their names, and by the labels and starts of their keys. */
     readonly search: (search: Search) => Effect.Effect<ReadonlyArray<Account>>
     /**
-     * Suspends an account: none of its keys is admitted, and nothing else of it changes. An account
-     * that is suspended already keeps its time. Fails with AccountNotFound.
+     * Suspends an account, so that none of its keys is admitted. Changes nothing when it is already
+     * suspended. Fails with AccountNotFound.
      */
     readonly suspend: (id: AccountId) => Effect.Effect<Account, AccountNotFound>
-    /** Ends a suspension, if there is one. Fails with AccountNotFound. */
+    /** Ends the suspension, if there is one. Fails with AccountNotFound. */
     readonly resume: (id: AccountId) => Effect.Effect<Account, AccountNotFound>
   }
 >() {}

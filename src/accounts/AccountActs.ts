@@ -1,6 +1,6 @@
 /**
- * What operators do with accounts and their credits. Each act returns the document that the command
- * line prints and the HTTP administration answers.
+ * What operators do with accounts and their credits. Each act returns the document that both the
+ * command line and the HTTP administration show.
  */
 import * as Effect from "effect/Effect"
 import { type Account, type AccountName, Accounts, type Search } from "./Account.ts"
@@ -15,7 +15,7 @@ import { isoTime } from "./TimeSpan.ts"
 import { letOthersRun } from "../ledger/letOthersRun.ts"
 import { UsageReport } from "../ledger/usage/UsageReport.ts"
 
-/** Finds an account by its name or id. An `act` on an unknown account is a line of the audit log. */
+/** Finds an account by its name or id. If there is none, the audit log gets a line for `act`. */
 export const find = (nameOrId: string, act?: string) =>
   Effect.flatMap(Accounts, (accounts) => {
     const found = accounts.find(nameOrId)
@@ -36,12 +36,12 @@ const documentOf = ({ id, name, suspendedAt }: Account) =>
     return { id, name, suspended: suspendedAt !== null, ...funds }
   })
 
-/** Without a search, lists all accounts by name. */
+/** Lists the accounts that match the search; all accounts by name without a search. */
 export const list = (search?: Search) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const found = yield* inTime(search === undefined ? accounts.list : accounts.search(search))
-    // On SQLite, a thousand reads in a row stop the process for a while.
+    // On SQLite, a thousand consecutive reads would block the process for a while.
     const rows = yield* Effect.forEach(found, (each) =>
       Effect.zipRight(letOthersRun, documentOf(each)),
     )
@@ -93,7 +93,7 @@ export const grant = ({ account, amount, note }: Change) =>
     grant(id, creditsOf(amount), note === "" || note === undefined ? null : note),
   )
 
-/** Takes credits away that were granted by mistake. The note is not empty. */
+/** Takes back credits that were granted by mistake. The note must not be empty. */
 export const correct = ({ account, amount, note }: Change) =>
   changed("credits.correct", account, ({ correct }, { id }) =>
     correct(id, creditsOf(amount), note ?? ""),
@@ -119,7 +119,7 @@ export const balance = (nameOrId: string) =>
     return { account: name, ...fundsOf(yield* ledger.balance(id)) }
   })
 
-/** An entry as its account sees it, without the operator's note. */
+/** An entry as its account sees it: without the operator's note. */
 export const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
   sequence: entry.sequence,
   at: isoTime(at),
@@ -140,11 +140,10 @@ export const statement = (nameOrId: string, page: Pick<Page, "limit" | "before">
   })
 
 interface UsageQuestion extends Omit<Usage.Question, "account"> {
-  /** The name or the id of an account. Absent: all accounts. */
+  /** The name or the id of an account; all accounts when absent. */
   readonly account?: string | undefined
 }
 
-/** One account has few rows, so `limit` is for all accounts. */
 export const usage = ({ account, ...question }: UsageQuestion) =>
   Effect.gen(function* () {
     const { rows } = yield* UsageReport

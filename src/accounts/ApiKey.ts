@@ -1,4 +1,4 @@
-/** API keys: the secret that a client sends, and the record that a store keeps of the key. */
+/** API keys: the secret that a client sends, and the record that a store keeps. */
 import { createHash, randomBytes } from "node:crypto"
 import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"
@@ -12,11 +12,10 @@ import { isoTime, latestTime } from "./TimeSpan.ts"
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
-/** SHA-256 of the whole key, in hexadecimal. Stores save this hash and never the key. */
+/** SHA-256 of the whole key, in hexadecimal. Stores save this hash, but never the key. */
 export const KeyHash = Schema.String.pipe(Schema.brand("KeyHash"))
 export type KeyHash = typeof KeyHash.Type
 
-/** The record of a key, without its secret. Times are epoch milliseconds. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   accountId: AccountId,
@@ -24,18 +23,18 @@ export const ApiKey = Schema.Struct({
   /** The first characters of the key, by which people recognize it. */
   start: Schema.String,
   createdAt: Schema.Int,
-  /** When the key expires, in epoch milliseconds; null for a key that does not expire. */
+  /** When the key expires; null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
   /**
-   * The lifetime from the creation of the key, in milliseconds; null for a key that does not
-   * expire. A key that a rotation replaces may end earlier.
+   * The key's lifetime in milliseconds, counted from its creation; null for a key that does not
+   * expire. A key that is rotated may end earlier.
    */
   lifetimeMs: Schema.NullOr(Schema.Int),
-  /** A record without scopes is from an earlier version, and has all of them. */
+  /** A record without scopes was written by an earlier version, whose keys had all scopes. */
   scopes: Schema.optionalWith(Scope.Scopes, { default: () => Scope.all }),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
-  /** Null or absent for a key without a budget. */
+  /** The key's budget; null or absent when it has none. */
   budget: Schema.optionalWith(Schema.NullOr(Budget), { exact: true }),
 })
 export type ApiKey = typeof ApiKey.Type
@@ -56,7 +55,7 @@ export const stateOf = (key: ApiKey, now: number): "active" | "expired" | "revok
 /** The budget of a key as answers show it. */
 export const budgetDocument = (spent: Spent) => ({ ...spent, resetsAt: isoTime(spent.resetsAt) })
 
-/** A key and what is used of its budget, as lists of keys show it. */
+/** A key with the current use of its budget, as lists of keys show it. */
 export const documentOf = (key: ApiKey, spent: Spent | undefined, now: number) => ({
   id: key.id,
   start: key.start,
@@ -76,7 +75,6 @@ const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const prefix = "am_"
 const secretBytes = 32
-/** 43 characters of base62 hold 256 bits: 62^43 is the first power of 62 above 2^256. */
 const secretLength = 43
 const checksumLength = 6
 const shape = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
@@ -95,24 +93,24 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest()
 
 const checksum = (body: string) => base62(sha256(body).subarray(0, 8), checksumLength)
 
-/** Makes a new key: `am_`, 256 random bits in base62, and a checksum of six characters. */
+/** Generates a key: `am_`, 256 random bits in base62, and a checksum of six characters. */
 const generate = (): Redacted.Redacted<string> => {
   const body = prefix + base62(randomBytes(secretBytes), secretLength)
   return Redacted.make(body + checksum(body))
 }
 
-/** A new key. `key` contains the secret, which no store keeps. `record` has no secret. */
+/** A new key. Only `key` contains the secret, which no store keeps. */
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
 }
 
-/** The properties of a key that a rotation passes on to the new key. */
+/** The properties that a rotated key passes on to the new key. */
 export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs" | "scopes" | "budget">
 
 /**
- * Makes a key that is valid from `now` (epoch milliseconds). Throws when a `Date` cannot hold the
- * time at which the key expires.
+ * Issues a key that is valid from `now` (epoch milliseconds). Throws when its expiry is too late
+ * for a `Date`.
  */
 export const issue = (
   { accountId, budget = null, label, lifetimeMs, scopes }: Terms,
@@ -137,24 +135,22 @@ export const issue = (
 
 /**
  * When a key that is rotated at `now` ends, in epoch milliseconds: after `graceMs`, or at its own
- * expiry if that is earlier. Throws for a time that a `Date` cannot hold.
+ * expiry if that is earlier. Throws when that time is too late for a `Date`.
  */
 export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number =>
   Expiry.make(Math.min(now + graceMs, key.expiresAt ?? Number.POSITIVE_INFINITY))
 
-/** What a new key is made with. */
+/** What an operator chooses for a new key. */
 export interface NewKey {
   readonly account: AccountId
-  /** Null for a key without a label. */
   readonly label?: string | null | undefined
-  /** Undefined for a key that does not expire. */
+  /** The key's lifetime; undefined for a key that does not expire. */
   readonly expiresIn?: Duration.Duration | undefined
   readonly budget?: Budget | undefined
-  /** Undefined for all scopes. */
+  /** The key's scopes; all of them when undefined. */
   readonly scopes?: ReadonlyArray<Scope.Scope> | undefined
 }
 
-/** Makes the Terms of a new key. */
 export const terms = ({ account, expiresIn, scopes, ...given }: NewKey): Terms => ({
   accountId: account,
   label: given.label ?? null,
@@ -171,18 +167,17 @@ export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
   )
 }
 
-/** The hash that identifies a key in a store. */
 export const hash = (key: Redacted.Redacted<string>): KeyHash =>
   KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
 
 const start = (key: Redacted.Redacted<string>): string => Redacted.value(key).slice(0, startLength)
 
-/** The number of characters of a key that stores keep, by which people recognize it. */
+/** How many characters of a key its record keeps, for people to recognize it. */
 const startLength = 9
 
 /**
- * Takes the start of a key from a search. A whole key is cut, so that it finds its record. Undefined
- * for a text with which every key begins, or none.
+ * Returns the start of a key from the text of a search, shortening a whole key so that it finds its
+ * record. Undefined unless the text begins with `am_` and another character.
  */
 export const startOf = (text: string): string | undefined =>
   /^am_./.test(text) ? text.slice(0, startLength) : undefined

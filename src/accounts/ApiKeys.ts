@@ -10,20 +10,17 @@ import type { Budget } from "../ledger/budgets/Budget.ts"
 import type { Scope } from "./Scope.ts"
 import type { StoreTimeout } from "../ledger/StoreTimeout.ts"
 
-/** A key, and what a request must know of the account that owns the key. */
+/** A key together with the state of the account that owns it. */
 export interface AccountKey extends ApiKey {
   readonly accountName: string
-  /** When the account was suspended, in epoch milliseconds; null when it is not. */
+  /** When the account was suspended, in epoch milliseconds; null when it is not suspended. */
   readonly accountSuspendedAt: number | null
 }
 
 /** The API key of the current request. */
 export class CurrentKey extends Context.Tag("authority/CurrentKey")<CurrentKey, AccountKey>() {}
 
-/**
- * The key is absent, malformed, unknown, revoked or expired. The error does not say which of these
- * is true.
- */
+/** The key is absent, malformed, unknown, revoked or expired. The error does not reveal which. */
 export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
   override get message() {
     return "The API key is invalid or expired."
@@ -39,18 +36,17 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
   }
 }
 
-/** What `update` changes of a key. What is absent stays as it is. */
+/** A change of a key. Absent fields keep their values. */
 export interface Change {
-  /** Null for a key without a label. */
+  /** The new label; null removes the label. */
   readonly label?: string | null | undefined
-  /** At least one. */
   readonly scopes?: ReadonlyArray<Scope> | undefined
-  /** Null for a key without a budget. */
+  /** The new budget; null removes the budget. */
   readonly budget?: Budget | null | undefined
 }
 
 export interface KeySearch extends Search {
-  /** Undefined: the keys of all accounts. */
+  /** The keys of all accounts when absent. */
   readonly account?: AccountId | undefined
 }
 
@@ -65,41 +61,41 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
     readonly authenticate: (
       key: Redacted.Redacted<string>,
     ) => Effect.Effect<AccountKey, InvalidApiKey | StoreTimeout>
-    /** Issues a key for an account. */
     readonly issue: (key: NewKey) => Effect.Effect<IssuedKey>
     /**
      * Issues a key with the same account, label, lifetime and scopes, and ends the old key after
-     * `grace`. Both keys share the old key's budget, and what is used of it.
-     * Fails with ApiKeyNotFound when the old key does not exist, has expired or was revoked.
+     * `grace`. Both keys share the old key's budget and what is already used of it. Fails with
+     * ApiKeyNotFound when the old key does not exist, has expired or was revoked.
      */
     readonly rotate: (
       id: ApiKeyId,
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
     /**
-     * Changes a key that is neither revoked nor expired, and returns its record. A new budget
-     * counts what the key has used since the start of the current period, and holds from the next
-     * commit. It also counts for the keys that share it through a rotation. Fails with
-     * ApiKeyNotFound when the key does not exist, has expired or was revoked.
+     * Changes a usable key and returns its record. A new budget applies from the next commit,
+     * counts what the key has used since the start of the current period, and also applies to the
+     * keys with which a rotation made it shared. Fails with ApiKeyNotFound when the key does not
+     * exist, has expired or was revoked.
      */
     readonly update: (id: ApiKeyId, change: Change) => Effect.Effect<ApiKey, ApiKeyNotFound>
     /**
-     * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
-     * when no key has this id.
+     * Revokes a key now. Changes nothing when it is already revoked. Fails with ApiKeyNotFound when
+     * no key has this id.
      */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
-    /** Returns the record of a key, even of an expired or revoked one. Fails with ApiKeyNotFound. */
+    /**
+     * Returns the record of a key, even if it expired or was revoked. Fails with ApiKeyNotFound.
+     */
     readonly find: (id: ApiKeyId) => Effect.Effect<ApiKey, ApiKeyNotFound>
-    /** All keys of an account, oldest first, including revoked and expired keys. */
+    /** Lists all keys of an account, oldest first, including revoked and expired ones. */
     readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
-    /** Finds keys of one account or of all, including revoked and expired keys. */
+    /** Finds keys of one account or of all accounts, including revoked and expired ones. */
     readonly search: (search: KeySearch) => Effect.Effect<ReadonlyArray<AccountKey>>
-    /** The damaged key records of all accounts. Every other method dies when it reads one. */
+    /** Lists the damaged key records of all accounts, on which every other method dies. */
     readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }
 >() {}
 
-/** The result of a revocation. Times are epoch milliseconds. */
 export interface RevokedKey {
   readonly id: ApiKeyId
   readonly revokedAt: number

@@ -1,6 +1,6 @@
 /**
- * The port (interface) to the audit log, which has a line for every change that an operator made,
- * and for every change that was refused. A store writes a line in the transaction of its change.
+ * The port (interface) to the audit log, which records every change that an operator made and every
+ * change that was refused. A store writes the line in the same transaction as the change.
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -12,18 +12,17 @@ import { textOf } from "../ledger/budgets/Budget.ts"
 import { inTime } from "../ledger/StoreTimeout.ts"
 import { isoTime } from "./TimeSpan.ts"
 
-/** The details of an act, for people. A refused act has the reason under `refused`. */
+/** The details of an act, for people. The reason why an act was refused is under `refused`. */
 export const Detail = Schema.Record({
   key: Schema.String,
   value: Schema.Union(Schema.String, Schema.Number, Schema.Boolean, Schema.Null),
 })
 export type Detail = typeof Detail.Type
 
-/** One line of the audit log: an operator's change, or an act that was refused. */
+/** One line of the audit log: a change by an operator, or an act that was refused. */
 export const AuditLine = Schema.Struct({
-  /** The number of the line: from 1, without gaps. */
+  /** The number of the line, counted from 1 without gaps. */
   sequence: Schema.Int,
-  /** The time of the act, in epoch milliseconds. */
   at: Schema.Int,
   /** Who acted: `cli:USER` of the operating system, `admin@ADDRESS`, or `serve`. */
   actor: Schema.String,
@@ -35,26 +34,25 @@ export const AuditLine = Schema.Struct({
 })
 export type AuditLine = typeof AuditLine.Type
 
-/** The longest actor or subject that a line keeps, in UTF-16 code units. */
+/** The maximum length of a line's actor or subject, in UTF-16 code units. */
 const longestName = 200
 
-/** Cuts an actor or a subject. Half a surrogate pair is no text that a store keeps. */
+/** Shortens an actor or a subject, and removes half a surrogate pair, which stores cannot keep. */
 export const cut = (name: string) => name.slice(0, longestName).toWellFormed()
 
 /**
  * Who makes the changes of the current fiber: `serve`, unless the command line or the HTTP
- * administration sets another value.
+ * administration sets another name.
  */
 export class Actor extends Context.Reference<Actor>()("authority/Actor", {
   defaultValue: () => "serve",
 }) {}
 
-/** A request of the HTTP administration that has an idempotency key. */
+/** A request of the HTTP administration with an idempotency key. */
 export interface ActRequest {
   readonly key: string
-  /** Hash of the method, the path and the body. */
   readonly fingerprint: string
-  /** Runs when the act was done before, for an equal request. */
+  /** Runs when the act was already done for an equal request. */
   readonly onRepeat: Effect.Effect<void>
 }
 
@@ -70,7 +68,7 @@ export class CurrentAct extends Context.Reference<CurrentAct>()("authority/ActRe
   defaultValue: (): ActRequest | undefined => undefined,
 }) {}
 
-/** An act that was done for a request with an idempotency key. */
+/** An act that was already done under an idempotency key. */
 export interface FormerAct {
   readonly action: string
   readonly fingerprint: string
@@ -87,12 +85,11 @@ export interface Act {
   readonly detail: Detail
 }
 
-/** The lines to list. */
 export interface Page {
   readonly limit: number
   /** Lists only lines with a lower sequence. */
   readonly before?: number | undefined
-  /** Each lists only lines that have it. */
+  /** `subject`, `actor` and `action` each restrict the list to lines with that value. */
   readonly subject?: string | undefined
   readonly actor?: string | undefined
   readonly action?: string | undefined
@@ -102,19 +99,19 @@ export interface Page {
 export class AuditLog extends Context.Tag("authority/AuditLog")<
   AuditLog,
   {
-    /** Appends a line with the current Actor, for an act that changes nothing in another store. */
+    /** Appends a line with the current Actor, for an act that changes no store. */
     readonly append: (act: Act) => Effect.Effect<void>
     /**
-     * The acts that were done under an idempotency key. An act is done at most once under a key:
-     * a second one dies, and changes nothing.
+     * Returns the acts that were done under an idempotency key. A key is good for each act only
+     * once: doing the act a second time dies and changes nothing.
      */
     readonly doneUnder: (key: string) => Effect.Effect<ReadonlyArray<FormerAct>>
-    /** The newest lines first. */
+    /** Lists lines, newest first. */
     readonly list: (page: Page) => Effect.Effect<ReadonlyArray<AuditLine>>
   }
 >() {}
 
-/** The details of the acts on keys, the same in every store. Times are epoch milliseconds. */
+/** The details recorded for acts on keys. Times are epoch milliseconds. */
 export const keyDetail = {
   created: (
     { budget, expiresAt, label, scopes, start }: ApiKey,
@@ -140,8 +137,8 @@ export const keyDetail = {
 }
 
 /**
- * Appends a line when the change fails with a typed error. The line has the error's message. Nothing
- * was done, so the line does not use up an idempotency key.
+ * Appends a line with the error's message when the change fails with a typed error. The line leaves
+ * the idempotency key unused, because nothing was done.
  */
 export const refused =
   (action: string, subject: string) =>
@@ -159,9 +156,9 @@ export const refused =
     )
 
 /**
- * Makes a change that appends a line with this action. Under an idempotency key that was used for an
- * equal request, reads again what was changed then, by its id. Fails with ActKeyReused when the key
- * was used for another request.
+ * Makes a change that appends a line with this action. If an equal request already made it under
+ * the same idempotency key, reads the changed row again by its id instead. Fails with ActKeyReused
+ * when the key was used for another request.
  */
 export const once = <A, E, R, B, E2, R2>(
   action: string,
@@ -182,13 +179,13 @@ export const once = <A, E, R, B, E2, R2>(
           return act === undefined ? otherwise : Effect.zipLeft(again(act.rowId ?? ""), onRepeat)
         },
       )
-    // A request with the same key may do the act meanwhile, so that this one is refused.
+    // This act may have been refused because an equal request did it in the meantime.
     return yield* unlessDone(
       Effect.catchAllCause(change, (cause) => unlessDone(Effect.failCause(cause))),
     )
   })
 
-/** The lines of a page, as both fronts show them. */
+/** The lines of a page, as the command line and the HTTP administration show them. */
 export const entries = (page: Page) =>
   Effect.gen(function* () {
     const lines = yield* inTime((yield* AuditLog).list(page))

@@ -1,8 +1,7 @@
 /**
- * Caches usable API keys for a few seconds, so that a client's next request costs no query, and
- * requests that arrive during a query share it. A key
- * that another process revokes or changes, or whose account it suspends, stays the same until its
- * cache entry expires. What this process changes counts at once.
+ * Caches usable API keys for a few seconds, so that a client's next request costs no query;
+ * requests that arrive during a query share it. Changes that another process makes to a key or its
+ * account take effect when the cache entry expires; changes by this process take effect at once.
  */
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -16,23 +15,22 @@ import { Lru } from "../check/Lru.ts"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
 import { inTime, type StoreTimeout } from "../ledger/StoreTimeout.ts"
 
-// How long a key stays cached: less than 5 s, because a revocation must take effect in all
-// processes within 5 s.
+// Less than 5 s, because a revocation must take effect in all processes within 5 s.
 const timeToLiveMs = 3000
 
 const capacity = 10_000
 
 interface Known {
   readonly record: AccountKey
-  /** The start of the query for the key: a time of `MonotonicClock.now`, in milliseconds. */
+  /** When the query that read the key started, by `MonotonicClock.now`, in milliseconds. */
   readonly since: number
 }
 
 type Wrapped = Accounts | ApiKeys
 
 /**
- * Wraps another `ApiKeys` in a cache of the keys that were authenticated, and `Accounts` so that a
- * suspension empties this cache.
+ * Wraps `ApiKeys` in a cache of authenticated keys, and `Accounts` so that a suspension empties the
+ * cache.
  */
 export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
   Effect.gen(function* () {
@@ -46,7 +44,7 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
     })
     let cache = newCache()
 
-    // Replaces the cache by an empty cache, so that changes in this process take effect at once.
+    // Replaces the cache by an empty one, so that changes by this process take effect at once.
     const thenForget = Effect.ensuring(
       Effect.sync(() => {
         cache = newCache()
@@ -62,16 +60,16 @@ export const layer: Layer.Layer<Wrapped, never, Wrapped> = Layer.effectContext(
         : undefined
     }
 
-    // The fiber of a query is a daemon: after a timeout the query continues, so the client's next
-    // request can find the key in the cache. Others wait for its Deferred: joining its fiber would
-    // give them the context of the request that began it.
+    // A query runs as a daemon: it continues after a timeout, so that the client's next request can
+    // find the key in the cache. Other requests wait for its Deferred, because joining its fiber
+    // would give them the context of the request that started it.
     const query = Effect.fnUntraced(function* (key: Redacted.Redacted<string>) {
       const secret = Redacted.value(key)
       const own = yield* Deferred.make<AccountKey, InvalidApiKey | StoreTimeout>()
       const shared = yield* Effect.uninterruptible(
         Effect.suspend(() => {
-          // If a change replaces the cache during the query, the result may be outdated. It goes into
-          // the old cache, and no later request waits for it.
+          // If the cache was replaced during the query, the result may be outdated. It then goes
+          // into the old cache, which no later request reads.
           const { asked, found } = cache
           const former = asked.get(secret)
           if (former !== undefined) return Effect.succeed(former)

@@ -1,6 +1,6 @@
 /**
- * What operators do with API keys. Each act returns the document that the command line prints and
- * the HTTP administration answers.
+ * What operators do with API keys. Each act returns the document that both the command line and the
+ * HTTP administration show.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -16,7 +16,7 @@ import { inTime } from "../ledger/StoreTimeout.ts"
 import type { Search } from "./Account.ts"
 import { isoTime } from "./TimeSpan.ts"
 
-/** Reads what the keys have spent, and returns a function that describes one of them. */
+/** Reads how much the keys have spent, and returns a function that describes one of them. */
 const describing = (keys: ReadonlyArray<ApiKey.ApiKey>) =>
   Effect.gen(function* () {
     const { budgets } = yield* CreditLedger
@@ -28,7 +28,6 @@ const describing = (keys: ReadonlyArray<ApiKey.ApiKey>) =>
     })
   })
 
-/** Lists the keys of all accounts. */
 export const search = (search: KeySearch) =>
   Effect.gen(function* () {
     const found = yield* inTime((yield* ApiKeys).search(search))
@@ -36,7 +35,7 @@ export const search = (search: KeySearch) =>
     return { keys: found.map((key) => describe(key, key.accountName)) }
   })
 
-/** Lists the keys of an account: a page with the newest first, or all with the oldest first. */
+/** Lists an account's keys: one page, newest first, or all of them, oldest first. */
 export const list = (nameOrId: string, page?: Omit<Search, "text">) =>
   Effect.gen(function* () {
     const { id, name } = yield* AccountActs.find(nameOrId)
@@ -47,7 +46,6 @@ export const list = (nameOrId: string, page?: Omit<Search, "text">) =>
   })
 
 interface NewKey extends Omit<ApiKey.NewKey, "account"> {
-  /** The name or the id of an account. */
   readonly account: string
 }
 
@@ -69,16 +67,18 @@ export const rotate = ({ grace = Duration.zero, id }: Rotation) =>
     return yield* issued(keys.rotate(id, grace).pipe(refused("key.rotate", id)))
   })
 
-/** The document of a new key. A repeat has no secret, which is stored nowhere. */
+/**
+ * The document of a new key. It has no secret for a repeated request, because no store keeps it.
+ */
 const issued = <E>(made: Effect.Effect<ApiKey.IssuedKey, E, AuditLog>) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
-    // The line of the new key names it; the line of a rotation names the old one.
+    // The audit line of `key.create` names the new key; that of `key.rotate` names the old one.
     const { key, record } = yield* once("key.create", made, (id) =>
       Effect.map(keys.find(ApiKey.ApiKeyId.make(id)), (record) => ({ key: null, record })),
     )
     const { accountId, budget = null, expiresAt, id, scopes } = record
-    // The key is already issued, so it is shown even when the account's name is not found.
+    // The key is already issued, so it is shown even if the account's name is not found.
     const account = yield* AccountActs.find(accountId).pipe(
       Effect.map(({ name }) => name),
       Effect.catchAllCause(() => Effect.succeed<string>(accountId)),

@@ -7,15 +7,16 @@ export const Scope = Schema.Literal("check", "read").annotations({
 })
 export type Scope = typeof Scope.Type
 
-/** The scopes of a key that is made without scopes, and of every key of an earlier version. */
+/** The scopes of a key that was made without naming any, and of every key of an earlier version. */
 export const all: ReadonlyArray<Scope> = Scope.literals
 
-/** At least one scope. */
 export const Scopes = Schema.Array(Scope).pipe(Schema.minItems(1))
 
 const expected = `expected scopes separated by commas, of: ${all.join(", ")}`
 
-/** Scopes as text, for example `check,read`. Decodes them in the order of `all`, each once. */
+/**
+ * Scopes as text, for example `check,read`. Decodes them in the order of `all`, without repetition.
+ */
 export const Text = Schema.transformOrFail(Schema.String, Scopes, {
   strict: true,
   decode: (text, _, ast) => {

@@ -18,10 +18,10 @@ import {
 import * as ApiKey from "./ApiKey.ts"
 import { makeRecorded } from "./SqlAuditLog.ts"
 import * as Failure from "../database/Failure.ts"
-import { openBalance } from "../ledger/SqlLedger.ts"
+import { openBalance } from "../ledger/SqlStatements.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
 
-/** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
+/** Stores accounts in SQL. Creates the empty balance of a new account in the same transaction. */
 export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(
   Accounts,
   Effect.gen(function* () {
@@ -80,7 +80,7 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** Makes the function that reads an account's name; the id when there is no such account. */
+/** Makes a function that returns an account's name, or the id when there is no such account. */
 export const makeNameOf = (sql: SqlClient.SqlClient) => {
   const named = SqlSchema.findOne({
     Request: AccountId,
@@ -126,7 +126,7 @@ const makeQueries = (sql: SqlClient.SqlClient) => ({
 
 const decodeAccounts = Schema.decodeUnknown(Schema.Array(Account))
 
-/** The end of a statement that returns one page of a table, newest first. */
+/** The end of a statement that selects one page of a table, newest first. */
 export const pageOf = (
   sql: SqlClient.SqlClient,
   table: "accounts" | "api_keys",
@@ -138,11 +138,11 @@ export const pageOf = (
   return sql`WHERE ${sql.and([found, ...isEarlier])} ORDER BY ${id} DESC LIMIT ${limit}`
 }
 
-/** True for an account whose name contains the text. */
+/** The condition that an account's name contains the text. */
 export const hasName = (sql: SqlClient.SqlClient, text: string) =>
   contains(sql, "accounts.name", text)
 
-/** True for a key whose label contains the text, or that begins with it. */
+/** The condition that a key's label contains the text, or that the key begins with it. */
 export const isKey = (sql: SqlClient.SqlClient, text: string): Fragment => {
   const start = ApiKey.startOf(text)
   return sql.or([
@@ -159,7 +159,7 @@ const contains = (
   text: string,
 ): Fragment => {
   const pattern = `%${folded(text).replaceAll(/[!%_]/g, "!$&")}%`
-  // LIKE of SQLite ignores the case of ASCII letters. This collation of PostgreSQL lowers only them.
+  // SQLite's LIKE ignores the case of ASCII letters only. So does this PostgreSQL collation.
   const lowered = sql.onDialectOrElse({
     sqlite: () => sql.literal(column),
     orElse: () => sql.literal(`LOWER(${column} COLLATE "C")`),
@@ -167,5 +167,4 @@ const contains = (
   return sql`${lowered} LIKE ${pattern} ESCAPE '!'`
 }
 
-/** Lower case for the letters of ASCII, as all stores have it. */
 const folded = (text: string) => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())

@@ -29,7 +29,7 @@ import { forUpdate, naming } from "../database/rows/dialects.ts"
 import { pageSize, rowsAfter } from "../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../database/retry.ts"
 
-/** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
+/** Stores API keys in SQL. Saves the time of a key's last use within about 5 seconds. */
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
   Effect.gen(function* () {
@@ -99,7 +99,8 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
       function* (id, grace) {
         const { accountId } = yield* usable(id)
         yield* budgets.lock(accountId)
-        // Read again when no other rotation of the key is under way, because it may end the key.
+        // Wait for the row lock before reading the key again: another rotation may just have ended
+        // it.
         yield* sql`SELECT id FROM api_keys WHERE id = ${id} ${forUpdate(sql)}`
         const now = yield* Clock.currentTimeMillis
         const former = yield* usable(id)
@@ -124,7 +125,7 @@ const makeChanges = (sql: SqlClient.SqlClient, queries: Queries): Changes => {
       const key = yield* usable(id)
       const { accountId } = key
       return yield* Effect.gen(function* () {
-        // A rotation meanwhile would add a key that shares the budget, and get no line for it.
+        // Lock out rotations: one could add a key that shares the budget and gets no audit line.
         if (budget !== undefined) yield* budgets.lock(accountId)
         const now = yield* Clock.currentTimeMillis
         const sharing = budget === undefined ? [key] : yield* budgets.keysOf(id)
@@ -175,7 +176,9 @@ const makeUsable = ({ byId }: Queries) =>
     return found.value
   })
 
-/** Makes the function that makes a change of a key. Its line names the key's account too. */
+/**
+ * Makes a function that changes a key and records the change with the name of the key's account.
+ */
 const makeRecordedOfKey = (sql: SqlClient.SqlClient) => {
   const recorded = makeRecorded(sql)
   const nameOf = makeNameOf(sql)
@@ -242,7 +245,7 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         ? Effect.void
         : sql`UPDATE api_keys SET ${sql.update(row)} WHERE id = ${id}`
     },
-    /** Reads little, so that a key whose record cannot be read can be revoked. Locks the key. */
+    /** Locks the key. Reads few columns, so that a key with a damaged record can be revoked. */
     owner: SqlSchema.findOne({
       Request: ApiKey.ApiKeyId,
       Result: Schema.Struct({
@@ -262,11 +265,10 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         sql,
         keys.map(({ id }) => id),
       )}`,
-    /** Lets a key share the budget of another key of the same account. */
     share: (from: ApiKey.ApiKeyId, to: ApiKey.ApiKeyId) => sql`
       UPDATE api_keys SET budget_id = (SELECT budget_id FROM api_keys WHERE id = ${from})
       WHERE id = ${to}`,
-    /** Leaves out the budget, which is in a table of its own. */
+    /** Inserts a key without its budget, which is stored in another table. */
     insert: (issued: ApiKey.IssuedKey) => {
       const { budget: _, scopes, ...record } = issued.record
       const row = { ...record, scopes: Scope.textOf(scopes), hash: ApiKey.hash(issued.key) }
@@ -277,7 +279,7 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
 
 type Queries = ReturnType<typeof makeQueries>
 
-// Returns a function that records the last use of a key. No request waits for the write to the
+// Returns a function that records the last use of a key, without making a request wait for the
 // database.
 const makeNoteUse = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
@@ -324,7 +326,7 @@ const KeyOfAccount = Schema.Struct({
 
 const decodeKeys = Schema.decodeUnknown(Schema.Array(KeyOfAccount))
 
-// The budget is in a table of its own.
+// The budget is stored in another table.
 const columnNames = Object.keys(Struct.omit(Row.fields, "budget")).map(
   (name) => `api_keys.${naming.transformQueryNames(name)}`,
 )

@@ -39,7 +39,7 @@ export const layer: Layer.Layer<AuditLog, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** Makes the function that makes a change and appends the change's line, in one transaction. */
+/** Makes a function that makes a change and appends its line to the log in one transaction. */
 export const makeRecorded = (sql: SqlClient.SqlClient) => {
   const append = makeAppend(sql)
   return <A, E, R>(
@@ -52,8 +52,8 @@ export const makeRecorded = (sql: SqlClient.SqlClient) => {
 }
 
 const makeAppend = (sql: SqlClient.SqlClient) => {
-  // Locks the counter until the transaction ends. A line comes after the other locks of its
-  // change, which prevents deadlocks.
+  // Locks the counter until the transaction ends. The line is written after the other locks of the
+  // change have been taken, which prevents deadlocks.
   const nextSequence = Effect.flatMap(
     sql`UPDATE audit_head SET entries = entries + 1 WHERE id = 1 RETURNING entries`,
     decodeCounter,
@@ -67,14 +67,14 @@ const makeAppend = (sql: SqlClient.SqlClient) => {
       action,
       subject: cut(subject),
       detail: encodeDetail(detail),
-      // Version 1.1.0 chained the lines.
+      // Not used any more: only version 1.1.0 chained the lines.
       hash: "",
     }
     yield* sql`INSERT INTO audit_log ${sql.insert(line)}`
     const request = yield* CurrentAct
     if (request === undefined) return
     const { fingerprint, key: requestKey } = request
-    // A second act under the key fails here, so that its change is rolled back.
+    // A second act under the same key fails here, which rolls its change back.
     const expiresAt = line.at + retentionMs
     yield* sql`INSERT INTO act_requests ${sql.insert({ requestKey, action, fingerprint, rowId: subject, expiresAt })}`
   })

@@ -8,14 +8,13 @@ const isUnit = (unit: string): unit is keyof typeof unitMs => unit in unitMs
 /** The latest time that a `Date` can hold, in epoch milliseconds. */
 export const latestTime = 8_640_000_000_000_000
 
-// The longest time span: ten years. Without a limit, now plus a time span could be later than the
-// latest time that a `Date` can hold.
+// Ten years. Without a limit, adding a time span to the present could exceed `latestTime`.
 const maxMs = 3650 * unitMs.d
 const expected = "expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d"
 
 /**
  * A duration as people type it: a whole number and a unit, such as `500ms`, `10s`, `5m`, `24h` or
- * `90d`. At most 3,650 days.
+ * `90d`, up to 3,650 days.
  */
 export const TimeSpan = Schema.transformOrFail(Schema.String, Schema.DurationFromSelf, {
   strict: true,
@@ -29,17 +28,13 @@ export const TimeSpan = Schema.transformOrFail(Schema.String, Schema.DurationFro
   encode: (duration) => ParseResult.succeed(`${Duration.toMillis(duration)}ms`),
 })
 
-/** A time span that is longer than 0. */
 export const Lifetime = TimeSpan.pipe(
   Schema.filter((duration) => Duration.greaterThan(duration, Duration.zero), {
     message: () => `${expected}, and longer than 0`,
   }),
 )
 
-/**
- * Writes a time in epoch milliseconds as ISO 8601; null stays null. A time beyond `latestTime` becomes
- * `latestTime`.
- */
+/** Writes a time in epoch milliseconds as ISO 8601, at most `latestTime`; null stays null. */
 export function isoTime(epochMs: number): string
 export function isoTime(epochMs: number | null): string | null
 export function isoTime(epochMs: number | null): string | null {

@@ -1,4 +1,4 @@
-/** Mounts the door for agents. Its code is loaded at its first request, so the start stays short. */
+/** The routes of the MCP server for agents, whose code is loaded at the first request. */
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as Effect from "effect/Effect"
 import type * as Routes from "../http/Routes.ts"

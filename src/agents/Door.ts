@@ -1,4 +1,4 @@
-/** The door for agents: the Model Context Protocol over HTTP, without sessions. */
+/** Serves agents: the Model Context Protocol over HTTP, without sessions. */
 import {
   createMcpHandler,
   hostHeaderValidationResponse,
@@ -21,11 +21,11 @@ import * as Tools from "./Tools.ts"
 export interface Options extends Tools.Options {
   /** The address that the server listens on. */
   readonly host: string
-  /** Origins whose pages may call the API from a browser. `*` allows every origin. */
+  /** The origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
 }
 
-/** Makes the handler of requests. Its tools send requests to `api`. */
+/** Makes the handler of requests, whose tools send requests to `api`. */
 export const make = (api: HttpApp.Default<unknown>, options: Options) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
@@ -58,7 +58,7 @@ export const make = (api: HttpApp.Default<unknown>, options: Options) =>
     )
   })
 
-/** Waits for the whole body, so that a stop waits for the tool. */
+/** Waits for the whole body, so that a stop waits until the tool has finished. */
 const complete = (response: Response) =>
   Effect.map(
     Effect.promise(() => response.text()),
@@ -78,8 +78,8 @@ const secretOf = (headers: Headers) => {
 }
 
 /**
- * Refuses pages of other sites. Of a server that only this machine reaches, it also refuses names
- * that were made to lead here.
+ * Refuses pages of other sites. On a server that only this machine can reach, also refuses host
+ * names that were made to point here (DNS rebinding).
  */
 const foreignOf = (request: Request, { corsOrigins, host }: Options) => {
   const known = corsOrigins.flatMap((origin) => URL.parse(origin)?.hostname ?? [])

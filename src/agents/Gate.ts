@@ -1,4 +1,4 @@
-/** The spending gate: a check that may cost much needs the user's approval, by a signed quote. */
+/** The spending gate: a check that may cost much needs the user's approval of a signed quote. */
 import { hash, randomUUID } from "node:crypto"
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -20,7 +20,7 @@ import { Problem } from "./InProcess.ts"
 import { QuoteSecret } from "./QuoteSecret.ts"
 
 export interface Options {
-  /** Credits for one successful check. */
+  /** The credits for one successful check. */
   readonly price: number
   /** Checks that may cost more credits than this need the user's approval. */
   readonly approveAbove: number
@@ -36,8 +36,9 @@ export interface Asked {
 const quoteSeconds = 600
 
 /**
- * Makes the gate. It returns the name that makes a repeat of the check free, or the question for the
- * user, and holds and charges nothing. A quote is the name of its check, so it pays only once.
+ * Makes the gate, which neither holds nor charges credits. It returns either the name that makes a
+ * repeat of the check free, or the question for the user. A quote is the name of its check, so it
+ * pays for the check only once.
  */
 export const make = (options: Options) =>
   Effect.gen(function* () {
@@ -57,7 +58,8 @@ export const make = (options: Options) =>
         const price = options.price * list.targets.length
         if (limit !== undefined && price > limit) return yield* overLimit(price, limit)
         const { mint, verify } = yield* codec
-        // Where the client asks, the agent must not bring the client's question as an approval.
+        // If the client asks the user itself, an agent must not use the client's quote as an
+        // approval.
         const termsOf = (approvedBy: "agent" | "client") =>
           hash("sha256", JSON.stringify([approvedBy, account, name ?? null, urls]))
         const quote = (terms: string) =>
@@ -105,7 +107,7 @@ export const make = (options: Options) =>
       })
   })
 
-/** Clients of 2025 cannot be asked, because there is no session to ask them in. */
+/** Clients of the 2025 protocol cannot be asked, because there is no session to ask them in. */
 const canAskUser = ({ mcpReq: { envelope } }: ServerContext) => {
   if (!Predicate.hasProperty(envelope, CLIENT_CAPABILITIES_META_KEY)) return false
   const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY]

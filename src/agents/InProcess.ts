@@ -1,6 +1,6 @@
 /**
- * Sends requests to the HTTP API without a network. So a tool has the same authorization, limits,
- * charges and messages as the endpoint that it calls.
+ * Sends requests to the HTTP API without a network, so that a tool has the same authorization,
+ * limits, charges and messages as the endpoint that it calls.
  */
 import { Readable } from "node:stream"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -22,19 +22,19 @@ export class Problem extends Data.TaggedError("Problem")<{
   readonly retryAfterSeconds?: number
   /** The most that the check may cost. */
   readonly maxCredits?: number
-  /** What the next call brings as `approval`, once the user agrees. */
+  /** What the next call must pass as `approval` once the user agrees. */
   readonly quote?: string
 }> {}
 
 export interface Asked {
   readonly path: string
   readonly query?: Readonly<Record<string, string | number | undefined>>
-  /** Makes the request a POST. */
+  /** The JSON body, which makes the request a POST. */
   readonly body?: object
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Makes a function that sends a request with an API key, and returns what the answer says. */
+/** Makes a function that sends a request with an API key and returns the content of the answer. */
 export const make = (api: HttpApp.Default<unknown>) => (apiKey: string) => (asked: Asked) =>
   Effect.gen(function* () {
     const { body, headers, path, query = {} } = asked
@@ -125,7 +125,7 @@ const codes: Readonly<Record<number, string>> = {
   503: "unavailable",
 }
 
-/** Where the message of the HTTP API names a header. */
+/** Replaces messages of the HTTP API that name a header. */
 const messages: Readonly<Record<number, string>> = {
   409: "A check with this name is in progress; repeat the call when it has ended.",
   422: "This name was used for other urls; use another name.",

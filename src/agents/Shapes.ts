@@ -14,7 +14,6 @@ import {
 } from "../contract/Api.ts"
 import { Count, optional } from "../contract/fields.ts"
 
-/** The most URLs of one call. */
 const maxUrls = 500
 
 const plain = { description: "" }

@@ -1,4 +1,4 @@
-/** The secret of quotes, in SQL. A migration makes it. */
+/** Reads the secret that signs quotes from the database, where a migration creates it. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"

@@ -32,18 +32,20 @@ export interface Options extends Gate.Options {
   readonly requestTimeout: Duration.DurationInput
 }
 
-/** The request that brings a call. */
+/** The request in which a tool is called. */
 export interface Caller {
   readonly key: AccountKey
   readonly secret: Redacted.Redacted<string>
   readonly run: <A>(effect: Effect.Effect<A>) => Promise<A>
 }
 
-/** The version, which the build inserts. Undefined when the program runs from source. */
+/**
+ * The version, which the bundler defines. It is not defined when the program runs from its sources.
+ */
 declare const VERSION: string | undefined
 const version = typeof VERSION === "undefined" ? "0" : VERSION
 
-/** Makes a function that makes the MCP server of one request. */
+/** Makes a function that makes the MCP server for one request. */
 export const make = (api: HttpApp.Default<unknown>, options: Options) =>
   Effect.gen(function* () {
     const useCase = yield* AuthorityCheck
@@ -109,8 +111,8 @@ export const make = (api: HttpApp.Default<unknown>, options: Options) =>
 type Call = ReturnType<ReturnType<typeof InProcess.make>>
 
 /**
- * Checks batches one after another. When one is refused, or the time of the call is over, the URLs
- * that are left are returned with the reason. Fails when the first batch is refused.
+ * Checks batches one after another. When one is refused or the call's time is over, returns the
+ * remaining URLs with the reason. Fails when the first batch is refused.
  */
 const checkAll = (
   call: Call,
@@ -171,7 +173,7 @@ const tool = <Input, InputJson>(
     context: ServerContext,
   ) => Effect.Effect<object, InProcess.Problem>,
 ) => {
-  // Unlike the HTTP API, a tool takes more URLs than `Issues.decoder` looks at.
+  // Unlike the HTTP API, a tool accepts more URLs than `Issues.decoder` checks.
   const decode = ParseResult.decodeUnknown(shape.input)
   const { inputSchema, outputSchema } = Shapes.jsonSchemasOf(shape)
   const config = {
@@ -202,7 +204,10 @@ const tool = <Input, InputJson>(
 
 const internal = new InProcess.Problem({ code: "internal", message: internalErrorMessage })
 
-/** A tool decodes its input itself, to name every violation like the HTTP API. */
+/**
+ * Accepts everything, because each tool decodes its input itself and, like the HTTP API, names
+ * every violation.
+ */
 const unchecked: jsonSchemaValidator = {
   getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
 }

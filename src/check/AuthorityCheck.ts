@@ -1,13 +1,13 @@
 /**
  * Checks submitted URLs at the expense of an account. Other modules call this the use case. Each
- * valid URL becomes a target. When the cache has the figures of every target, one commit charges
- * the account. Otherwise `check` holds credits, looks up each distinct target once, charges the
- * account for the successful checks and gives the other held credits back. When a request fails or
- * is interrupted, the account gets all held credits back.
+ * valid URL becomes a target. When the provider already knows the outcome of every target, one
+ * commit charges the account. Otherwise `check` holds credits, looks up each distinct target once,
+ * charges the account for the successful checks and returns the rest. A request that fails or is
+ * interrupted costs nothing.
  *
- * How a repeated request gets the answer of the first: `http/handlers` passes the `Idempotency-Key`
- * to `check`, and `holdOf` puts the key into the hold. If the key has a stored answer,
- * `CreditLedger` returns this answer and charges nothing. `Report.replay` decodes the answer.
+ * A repeated request gets the answer of the first: `http/handlers` passes the `Idempotency-Key` to
+ * `check`, and `holdOf` puts it into the hold. If the key has a stored answer, `CreditLedger`
+ * returns it and charges nothing, and `Report.replay` decodes it.
  */
 import { hash } from "node:crypto"
 import * as Arr from "effect/Array"
@@ -41,15 +41,15 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   {
     /**
      * Checks the URLs before the Deadline and charges the account. Fails before any lookup with
-     * InsufficientCredits or LimitExceeded, with IdempotencyKeyReused when the key was used for other URLs, or with
-     * IdempotencyKeyInUse when the first request with the key has no answer yet. Fails with
-     * HoldExpired and charges nothing when the hold ended before `check` settled it. Fails with
+     * InsufficientCredits or LimitExceeded, with IdempotencyKeyReused when the key was used with
+     * another fingerprint, or with IdempotencyKeyInUse while the first request has no answer. Fails
+     * with HoldExpired and charges nothing when the hold ended before it was settled. Fails with
      * StoreTimeout when a commit takes too long. May die with StoreFailure.
      */
     readonly check: (
       batch: Batch.Batch,
     ) => Effect.Effect<Report.Report, Refusal | HoldExpired | StoreTimeout>
-    /** Says what a check of the URLs would do and cost. Asks no vendor, and holds nothing. */
+    /** Says what a check of the URLs would do and cost. Asks no vendor and holds no credits. */
     readonly preview: (
       list: Batch.UrlList,
       maxAgeMs?: number | undefined,
@@ -57,7 +57,7 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   }
 >() {}
 
-/** `price` is the number of whole credits for one successful check. */
+/** `price` is the number of credits for one successful check. */
 export const layer = ({
   price,
 }: {
@@ -68,7 +68,7 @@ export const layer = ({
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
-      /** The credits that each account was charged in the last hour by this process. */
+      /** The credits that this process charged each account in the last hour. */
       const charged = new Recent(3_600_000)
       const count = (accountId: string, { creditsUsed, isReplay }: Report.Report) =>
         Effect.map(MonotonicClock.now, (now) => {
@@ -76,8 +76,8 @@ export const layer = ({
         })
       const clock = yield* Effect.clock
 
-      // Charges a request that needs no lookup, because the provider already knows all outcomes.
-      // Holds and charges the credits in one commit. A repeated request gets the stored answer.
+      // Holds and charges credits in one commit, for a request whose outcomes are all known.
+      // Charges nothing for a repeated request, which gets the stored answer.
       const charge = (hold: Hold, report: Report.Report) =>
         Effect.map(
           ledger.charge(hold, Report.chargeOf(report, price), Report.storedAnswerOf(hold, report)),
@@ -105,7 +105,7 @@ export const layer = ({
         )
       })
 
-      /** Implements the method `check` of AuthorityCheck. Only the lookup can be interrupted. */
+      /** A check can be interrupted only during its lookup. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
         const { accountId, requestId, targets, urls } = batch
         const reportOf = (outcomes: ReadonlyArray<Outcome>) => {
@@ -114,11 +114,12 @@ export const layer = ({
             ? Report.withSources(report, provider.name, clock.unsafeCurrentTimeMillis())
             : report
         }
-        // Every URL is invalid. Nothing is charged, so a repeated request charges nothing either,
-        // and the idempotency key need not be stored.
+        // Every URL is invalid. The check costs nothing, however often it is repeated, so the
+        // idempotency key need not be stored.
         if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])
         const hold = holdOf(batch, price)
-        // `known` knows no age. A lookup takes known figures that are young enough, too.
+        // `known` takes no maximum age, so with one, `lookup` finds the cached figures that are
+        // young enough.
         const known = batch.maxAgeMs === undefined ? yield* provider.known(targets) : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
         const lookup = lookUp(provider, targets, {
@@ -148,7 +149,7 @@ export const layer = ({
     }),
   )
 
-/** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
+/** Makes the hold of a batch, large enough for a successful check of every target. */
 const holdOf = (batch: Batch.Batch, price: Credits): Hold => {
   const { accountId, apiKeyId, idempotencyKey: key, limit, requestId, targets, urls } = batch
   return {
@@ -162,8 +163,8 @@ const holdOf = (batch: Batch.Batch, price: Credits): Hold => {
   }
 }
 
-// Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
-// order, and both or neither ask for the provenance.
+// Hash of the submitted URLs and the honoured preferences. Batches have the same fingerprint when
+// they have the same URLs in the same order and both or neither ask for the provenance.
 const fingerprint = (urls: ReadonlyArray<string>, wantsSources = false): string =>
   hash("sha256", JSON.stringify(wantsSources ? { urls, wantsSources } : urls))
 
@@ -179,8 +180,8 @@ const lookUp = (
   })
 }
 
-// Returns one outcome per target. When the call to the provider fails, every outcome is a failure
-// with the error of that call.
+// Returns one outcome for each target. When the call to the provider fails, every outcome is a
+// failure with that error.
 const lookUpDistinct = (
   provider: MetricsProvider["Type"],
   targets: Arr.NonEmptyReadonlyArray<Target>,
@@ -207,8 +208,8 @@ const lookUpDistinct = (
     ),
   )
 
-// Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After that
-// time the release continues in the background.
+// Waits for the release of the hold until `commitGraceMs` after the deadline. After that, the
+// release continues in the background.
 const release = (ledger: CreditLedger["Type"], hold: Hold) =>
   Effect.flatMap(Deadline, (deadline) => waitUntil(deadline + commitGraceMs)(ledger.release(hold)))
 

@@ -7,7 +7,7 @@ import type { Credits } from "../ledger/Credits.ts"
 import type { RequestId } from "./RequestId.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
-/** A list of URLs, each parsed to a target, or to the reason why it is invalid. */
+/** A list of URLs, each parsed to a target or to the reason why it is invalid. */
 export interface UrlList {
   readonly urls: ReadonlyArray<string>
   readonly parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>
@@ -17,13 +17,12 @@ export interface UrlList {
 export interface Batch extends UrlList {
   readonly accountId: AccountId
   readonly requestId: RequestId
-  /** The key of the request. Its budget must cover the batch. */
+  /** The API key of the request, whose budget must cover the batch. */
   readonly apiKeyId?: ApiKeyId | undefined
-  /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: string | undefined
-  /** The most that the client allows the batch to cost; absent when the client sets no limit. */
+  /** The most credits that the client lets the batch cost; absent when it sets no limit. */
   readonly limit?: Credits | undefined
-  /** The greatest age of known figures, in milliseconds; absent when the client names none. */
+  /** The maximum age of cached figures, in milliseconds; absent when the client sets none. */
   readonly maxAgeMs?: number | undefined
   /** True when the client asks where each figure comes from. */
   readonly wantsSources?: boolean | undefined

@@ -5,8 +5,8 @@ import * as Option from "effect/Option"
 import * as MonotonicClock from "./MonotonicClock.ts"
 
 /**
- * The deadline of the current request: a time of `MonotonicClock`, in milliseconds. Infinite
- * outside a request. At the deadline a provider returns the outcomes that are ready.
+ * The deadline of the current request, in milliseconds of `MonotonicClock`; infinite outside of a
+ * request. At the deadline, a provider returns the outcomes that are ready.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {
   defaultValue: () => Number.POSITIVE_INFINITY,
@@ -15,12 +15,12 @@ export class Deadline extends Context.Reference<Deadline>()("authority/Deadline"
 /** How long after the deadline a provider may still return its outcomes, in milliseconds. */
 export const lookupGraceMs = 500
 
-/** How long after the deadline the last commit of a request may end, in milliseconds. */
+/** How long after the deadline a request's last commit may end, in milliseconds. */
 export const commitGraceMs = 1000
 
 /**
- * Waits for the result of an effect until `time`, a time of `MonotonicClock`. If the effect has not
- * ended by `time`, returns none, and the effect continues in the background.
+ * Waits for the result of an effect until `time`, in milliseconds of `MonotonicClock`. If the
+ * effect has not ended by then, returns none and leaves it running in the background.
  */
 export const waitUntil =
   (time: number) =>
@@ -30,15 +30,12 @@ export const waitUntil =
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
           const now = yield* MonotonicClock.now
-          // Make the wait interruptible: otherwise an uninterruptible caller would wait past
-          // `time`.
+          // Otherwise an uninterruptible caller would wait past `time`.
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
 
-/**
- * Milliseconds until the deadline: negative after the deadline, infinite outside a request.
- */
+/** The milliseconds until the deadline: negative after it, infinite outside of a request. */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,
   MonotonicClock.now,

@@ -1,12 +1,12 @@
 /**
- * A map of limited size that evicts entries that were not used recently. The entries are in two
- * generations, and each use moves an entry to the younger generation. When the younger generation
- * is full, the map drops the elder generation, and the younger generation becomes the elder one. So
- * the map always keeps the most recently used entries, up to half its capacity. A hit usually costs
- * one lookup. An exact LRU order would cost a removal and an insertion for each hit.
+ * A map of limited size that evicts entries that were not used recently. It has two generations,
+ * and each use moves an entry to the younger one. When the younger generation is full, it replaces
+ * the elder one, whose entries are dropped. So the most recently used entries always stay, up to
+ * half the capacity, and a hit usually costs one lookup. An exact LRU order would cost a removal
+ * and an insertion for each hit.
  *
- * The capacity is a number of entries. A long key counts as one entry for each `lengthOfOne`
- * characters or a part of them.
+ * The capacity is a number of entries. A long key counts as one entry for every `lengthOfOne`
+ * characters, rounded up.
  */
 export class Lru<V> {
   private younger = new Map<string, V>()

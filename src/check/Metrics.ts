@@ -2,7 +2,10 @@
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 
-/** A figure from 0 to 100, fractions allowed. Every provider converts its figures to this scale. */
+/**
+ * A figure from 0 to 100, possibly with a fraction. Every provider converts its figures to this
+ * scale.
+ */
 export const Score = Schema.Number.pipe(
   Schema.between(0, 100, {
     title: "Score",
@@ -27,7 +30,6 @@ export const Metrics = Schema.Struct({
 })
 export type Metrics = typeof Metrics.Type
 
-/** Makes Metrics. Leaves `spamScore` out when it is null or undefined. */
 export const metricsOf = (
   domainAuthority: number,
   pageAuthority: number,
@@ -40,9 +42,8 @@ export const metricsOf = (
 const isScore = (figure: unknown) => typeof figure === "number" && figure >= 0 && figure <= 100
 
 /**
- * True when every figure of the metrics is a number from 0 to 100. A provider in plain JavaScript
- * may give a string or null. Does not use the schema `Score`, because `isWithinScale` runs for every
- * outcome and must be fast.
+ * True when every figure is a number from 0 to 100. A provider in plain JavaScript may give a
+ * string or null. Avoids the schema `Score`, because this runs for every outcome and must be fast.
  */
 export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
   isScore(domainAuthority) &&
@@ -62,20 +63,19 @@ export const FailureReason = Schema.Literal(
 })
 export type FailureReason = typeof FailureReason.Type
 
-/** How many checks failed, by reason. */
+/** The number of failed checks by reason. */
 export type FailureCounts = Readonly<Record<FailureReason, number>>
 
 export const noFailures: FailureCounts = { INVALID_URL: 0, PROVIDER_ERROR: 0, SERVER_ERROR: 0 }
 
 /**
- * Why a target has no figures, more exactly than `FailureReason`. Four causes belong to
- * PROVIDER_ERROR: the provider does not know the target (`unknown`), failed for it (`failed`), did
- * not answer in time (`timeout`), or has used up its quota (`exhausted`).
+ * Why a target has no figures, in more detail than `FailureReason`. PROVIDER_ERROR has four causes:
+ * the provider does not know the target (`unknown`), failed for it (`failed`), did not answer in
+ * time (`timeout`), or has used up its quota (`exhausted`).
  */
 export type FailureCause = ProviderCause | "invalid" | "internal"
 export type ProviderCause = "unknown" | "failed" | "timeout" | "exhausted"
 
-/** Where figures come from, as far as it is known. */
 export interface Origin {
   /** The provider that gave the figures; absent when it is the provider that was asked. */
   readonly provider?: string | undefined
@@ -85,13 +85,13 @@ export interface Origin {
   readonly fetchedAt?: number | undefined
   /** The vendor's name or date of the index that the figures come from. */
   readonly index?: string | undefined
-  /** The domain whose figures these are, if it is not the target's own host. */
+  /** The domain that these figures belong to, if it is not the target's own host. */
   readonly of?: string | undefined
 }
 
 /**
  * The result for one target. `detail` is for the operator's log and is not sent to the client.
- * Figures that are `isPartial` lack a part that the provider has, so they are not cached.
+ * `isPartial` figures are not cached, because the provider has others that are missing here.
  */
 export type Outcome = Data.TaggedEnum<{
   Checked: Origin & {
@@ -109,7 +109,6 @@ export const Outcome = Data.taggedEnum<Outcome>()
 // Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.
 const checked = Outcome.Checked
 
-/** Makes a checked outcome. Leaves `index` and `of` out when they are undefined. */
 export const checkedFrom = (metrics: Metrics, { index, of, ...origin }: Origin): Outcome =>
   index === undefined && of === undefined
     ? checked({ metrics, ...origin })
@@ -126,7 +125,7 @@ const usualCauses: Readonly<Record<FailureReason, FailureCause>> = {
   SERVER_ERROR: "internal",
 }
 
-/** Makes a failed outcome with the usual cause of its reason. */
+/** Makes a failed outcome with the cause that is usual for its reason. */
 export const failed = (reason: FailureReason, detail: string): Outcome =>
   Outcome.Failed({ reason, cause: usualCauses[reason], detail })
 
@@ -137,7 +136,10 @@ export const providerFailed = (detail: string, cause: ProviderCause = "failed"):
 /** The outcome of a target that has no answer by the deadline. */
 export const unanswered = providerFailed("no answer in time", "timeout")
 
-/** The outcomes of targets that are not asked for, because of what the account asked before. */
+/**
+ * The outcome of targets for which the provider is not asked, because of the account's earlier
+ * requests.
+ */
 export const tooManyRefused = providerFailed(
   "the provider refused too many URLs of this account; it is asked again in five minutes",
 )
@@ -154,17 +156,17 @@ export const broken = failed("SERVER_ERROR", "a bug in the service made the look
 const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
 type CompactMetrics = typeof CompactMetrics.Type
 
-/** The stored form of an outcome: `[domain authority, page authority, spam score?]` or a reason. */
+/**
+ * The stored form of an outcome: a reason, or `[domain authority, page authority, spam score?]`.
+ */
 export const CompactOutcome = Schema.Union(FailureReason, CompactMetrics)
 export type CompactOutcome = typeof CompactOutcome.Type
 
-/** Converts metrics to their stored form. */
 export const compact = ({ domainAuthority, pageAuthority, spamScore }: Metrics): CompactMetrics =>
   spamScore === undefined
     ? [domainAuthority, pageAuthority]
     : [domainAuthority, pageAuthority, spamScore]
 
-/** Converts metrics from their stored form. */
 export const expand = ([domainAuthority, pageAuthority, spamScore]: CompactMetrics): Metrics =>
   metricsOf(domainAuthority, pageAuthority, spamScore)
 
@@ -225,14 +227,13 @@ export const Explanation = Schema.Struct({
 })
 export type Explanation = typeof Explanation.Type
 
-/** One for each outcome. */
+/** The source of one outcome. */
 export const Source = Schema.Union(Provenance, Explanation)
 export type Source = typeof Source.Type
 
 /**
- * `provider` is the provider that was asked, for an outcome that does not name its own. `now` is in
- * epoch milliseconds. The texts leave out what a vendor says, because it may be the operator's own
- * affair.
+ * `provider` is the provider that was asked, for outcomes that name none. `now` is in epoch
+ * milliseconds. Does not quote the vendor, because its text may be for the operator only.
  */
 export const sourceOf = (outcome: Outcome, provider: string, now: number): Source => {
   if (outcome._tag === "Failed") {
@@ -251,7 +252,10 @@ export const sourceOf = (outcome: Outcome, provider: string, now: number): Sourc
   }
 }
 
-/** The causes whose `detail` is the service's own text, or the provider's about the target alone. */
+/**
+ * The causes whose `detail` may be shown: it is the service's own text, or concerns the target
+ * alone.
+ */
 const hasOwnWords = new Set<Explanation["cause"]>(["invalid", "unknown"])
 
 const details: Readonly<Record<Explanation["cause"], string>> = {

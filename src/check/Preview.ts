@@ -1,4 +1,4 @@
-/** Pure rules for a preview: what a batch would do and cost, without doing it. */
+/** Pure rules for a preview: what a batch would do and cost if it were checked. */
 import * as Either from "effect/Either"
 import type { UrlList } from "./Batch.ts"
 import { type Credits, creditsOf } from "../ledger/Credits.ts"
@@ -9,7 +9,6 @@ export type Entry =
   | {
       readonly url: string
       readonly valid: true
-      /** Host, path and query of the target. */
       readonly target: string
       /** The index of the first URL with the same target; null for that first URL. */
       readonly duplicateOf: number | null
@@ -18,7 +17,7 @@ export type Entry =
     }
   | { readonly url: string; readonly valid: false; readonly problem: string }
 
-/** `known + toBuy` is `valid - duplicates`. */
+/** `known + toBuy` equals `valid - duplicates`. */
 export interface Summary {
   readonly total: number
   readonly valid: number
@@ -31,11 +30,11 @@ export interface Summary {
 export interface Preview {
   readonly entries: ReadonlyArray<Entry>
   readonly summary: Summary
-  /** The price when every valid URL is checked successfully. */
+  /** The price if every valid URL is checked successfully. */
   readonly maxCredits: Credits
 }
 
-/** `prospects` are those of the list's targets. A lookup that would fail unasked counts as known. */
+/** Takes one prospect for each target. Targets that would fail without a call count as known. */
 export const make = (
   { parsed, urls }: UrlList,
   prospects: ReadonlyArray<Prospect>,

@@ -1,6 +1,6 @@
 /**
- * Counts by name over a sliding time. A name is forgotten when nothing of it lies within that time.
- * Times are milliseconds of the monotonic clock.
+ * Sums amounts by name over a sliding period. A name is forgotten when all of its amounts are older
+ * than the period. Times are milliseconds of the monotonic clock.
  */
 export class Recent {
   private readonly entries = new Map<
@@ -16,7 +16,7 @@ export class Recent {
   add(name: string, count: number, now: number): void {
     const entries = this.within(name, now)
     const last = entries.at(-1)
-    // One entry for each hundredth of the time, so that a busy name stays small.
+    // Amounts within a hundredth of the period share an entry, so that a busy name stays small.
     if (last !== undefined && now - last.at < this.perMs / 100) {
       entries[entries.length - 1] = { at: last.at, count: last.count + count }
     } else entries.push({ at: now, count })

@@ -19,16 +19,16 @@ import {
 } from "./Metrics.ts"
 import type { InvalidUrl } from "./Target.ts"
 
-/** What is stored of a report: no URLs, because a repeated request sends the URLs again. */
+/**
+ * The part of a report that is stored. It has no URLs, because a repeated request sends them again.
+ */
 export interface Answer {
-  /** One outcome for each URL, in order. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
-  /** One for each URL, in order; absent unless the client asked for the provenance. */
+  /** One source for each URL, in order; absent unless the client asked for the provenance. */
   readonly sources?: ReadonlyArray<Source> | undefined
 }
 
-/** The outcomes of the submitted URLs, and their cost. */
 export interface Report extends Answer {
   readonly urls: ReadonlyArray<string>
   /** True for a replay of a stored answer, which charges nothing. */
@@ -36,8 +36,8 @@ export interface Report extends Answer {
 }
 
 /**
- * Makes a report. `outcomes` has one outcome for each valid URL, in order. `price` is the number of
- * credits for one successful check.
+ * Makes a report from one outcome for each valid URL, in order. `price` is the number of credits
+ * for one successful check.
  */
 export const make = (
   { parsed, urls }: UrlList,
@@ -61,7 +61,7 @@ export const withSources = (report: Report, provider: string, now: number): Repo
 })
 
 /**
- * Makes the report for a repeated request from the stored answer to the first request. Throws when
+ * Makes the report for a repeated request from the stored answer to the first one. Throws when
  * `answer` cannot be decoded.
  */
 export const replay = (urls: ReadonlyArray<string>, answer: string): Report => ({
@@ -85,7 +85,7 @@ export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string
   idempotencyKey === undefined ? undefined : encode(report)
 
 // Turns a checked outcome with a figure outside 0 to 100 into a failure. The contract does not
-// allow such a figure, so the check must not be charged.
+// allow such a figure, so it must not be charged.
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale
 
@@ -93,7 +93,7 @@ const offScale = providerFailed("a figure is outside its scale")
 
 const invalid = ({ problem }: InvalidUrl) => failed("INVALID_URL", problem)
 
-/** Encodes an answer. `decode` must read the output of every earlier version of this function. */
+/** Encodes an answer. Keep `decode` able to read what every earlier version encoded. */
 export const encode = ({ creditsUsed, outcomes, sources }: Answer): string => {
   const stored: typeof Stored.Encoded = {
     creditsUsed,
@@ -103,10 +103,7 @@ export const encode = ({ creditsUsed, outcomes, sources }: Answer): string => {
   return JSON.stringify(stored)
 }
 
-/**
- * Decodes an answer. Throws when the text is not a stored answer. The `detail` of a failure is not
- * stored.
- */
+/** Decodes a stored answer, which has no `detail` of failures. Throws when it is not valid. */
 export const decode = (text: string): Answer => {
   const { outcomes, ...stored } = decodeStored(text)
   return { ...stored, outcomes: outcomes.map(decodeOutcome) }

@@ -1,6 +1,6 @@
 /**
- * Parses a submitted string to a `Target`, which can be sent to a provider. For a string that is
- * not a public web address, returns an `InvalidUrl` with the problem. Pure.
+ * Parses a submitted string to a `Target`, which can be sent to a provider, or to an `InvalidUrl`
+ * with the problem when the string is not a public web address. Pure.
  */
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
@@ -19,15 +19,15 @@ export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
 
 /**
  * A public web page in canonical form. URLs that differ only in scheme, letter case of the host,
- * trailing dot, default port, fragment or equivalent escapes give the same target. `www.` gives
- * another target.
+ * trailing dot, default port, fragment or equivalent escapes have the same target. `www.` makes a
+ * different target.
  */
 export class Target {
-  /** Host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
+  /** The host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
   readonly host: string
   /** The registered domain according to the Public Suffix List: `example.co.uk`. */
   readonly domain: string
-  /** Host, path and query. Identifies the target: `www.example.co.uk/a?b`. */
+  /** Host, path and query, which identify the target: `www.example.co.uk/a?b`. */
   readonly page: string
 
   private constructor(host: string, domain: string, page: string) {
@@ -36,12 +36,10 @@ export class Target {
     this.page = page
   }
 
-  /** The absolute URL, always with https. */
   get url(): string {
     return `https://${this.page}`
   }
 
-  /** Parses a submitted string. Does not throw for any string. */
   static parse(input: string): Either.Either<Target, InvalidUrl> {
     const known = parsed.get(input)
     if (known !== undefined) return known
@@ -82,20 +80,21 @@ export class Target {
   }
 }
 
-// Caches the results of `Target.parse`. Popular URLs are submitted often. When the figures of a URL
-// are already cached, parsing the URL is the slowest step of its check.
+// Caches parsed URLs, because popular ones are submitted often, and parsing is the slowest step of
+// checking a URL whose figures are cached.
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-// Maximum number of URLs in `parsed`, which then takes about 5 MB. When `parsed` is full, it is
-// emptied before the next URL is added.
+// The maximum number of URLs in `parsed`, which then takes about 5 MB. A full `parsed` is emptied.
 const maxKept = 10_000
 
-/** Maximum length of a URL in `parsed`, in UTF-16 code units. A longer URL is parsed each time. */
+/**
+ * The maximum length of a URL in `parsed`, in UTF-16 code units. Longer URLs are parsed each time.
+ */
 const maxKeptLength = 200
 
 const maxHostLength = 253
 
-// Use only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
+// Only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
 // `github.io`.
 const hostOptions = {
   allowPrivateDomains: false,
@@ -104,8 +103,7 @@ const hostOptions = {
   validateHostname: false,
 }
 
-// True for a text with control characters. WHATWG URL silently removes tabs and newlines, and the
-// result would be another address.
+// WHATWG URL silently removes tabs and newlines, which would change the address.
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -115,7 +113,7 @@ const hasControlCharacter = (text: string) => {
 }
 
 // Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
-// Reads `example.com:8080` as a host with a port. WHATWG URL would read `example.com` as a scheme.
+// Reads `example.com:8080` as host and port; WHATWG URL would read `example.com` as a scheme.
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
   if (text.startsWith("//")) return `https:${text}`
@@ -128,8 +126,8 @@ const withScheme = (text: string): string | undefined => {
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
 
-// Spells escapes alike (RFC 3986, 6.2.2): `%c3` as `%C3`, `%7e` as `~`. A `%` that begins no escape
-// could form one with a decoded character, so beside it nothing is decoded.
+// Spells escapes uniformly (RFC 3986, 6.2.2): `%c3` as `%C3`, `%7e` as `~`. Decodes nothing next to
+// a `%` that begins no escape, because it could form a new one with a decoded character.
 const canonical = (page: string) => {
   if (!page.includes("%")) return page
   const isValid = !/%(?![\da-f]{2})/i.test(page)
@@ -145,16 +143,14 @@ const canonical = (page: string) => {
  */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
-// True for an IP address. WHATWG URL has already converted every form of IPv4 to dotted decimal.
+// WHATWG URL has already converted every form of IPv4 to dotted decimal.
 const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
 
-// True for a valid part of a host name. Allows underscores: RFC 1123 forbids them, but they occur
-// below registered domains.
+// Allows underscores: RFC 1123 forbids them, but they occur below registered domains.
 const isLabel = (label: string) =>
   label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
 
-// True for a host under `.onion` or `.arpa`: these suffixes are in the Public Suffix List, but have
-// no public web pages (RFC 7686, RFC 3172). `.test`, `.invalid`, `.local`, `.internal`,
-// `.localhost` and `.example` are not in the list, so `read` rejects their hosts without this
-// check.
+// `.onion` and `.arpa` are in the Public Suffix List, but have no public web pages (RFC 7686, RFC
+// 3172). `.test`, `.invalid`, `.local`, `.internal`, `.localhost` and `.example` are not in the
+// list, so `read` rejects them anyway.
 const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

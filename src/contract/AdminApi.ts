@@ -1,6 +1,6 @@
 /**
- * The interface of the administration, without its implementation. Fields have the names of the
- * verbs' JSON documents.
+ * The interface of the administration, without its implementation. Fields are named as in the JSON
+ * documents of the command line.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -40,8 +40,8 @@ import * as Parameter from "./Parameter.ts"
 import * as Wire from "./Wire.ts"
 
 /**
- * A body. A field that the operator misspelled must not be ignored: a key without its budget would
- * be the result.
+ * A request body. Refuses unknown fields, because a misspelled one could, for example, create a key
+ * without its budget.
  */
 const body = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error" } })
@@ -233,7 +233,7 @@ const keys = HttpApiGroup.make("keys", { topLevel: true })
           budget: optional(Schema.NullOr(BudgetText)),
           scopes: optional(Scopes),
         }).pipe(
-          // The audit log would get a line that changes nothing.
+          // An empty change would only add a line to the audit log.
           Schema.filter((changes) => Object.keys(changes).length > 0, {
             message: () => "Expected a label, a budget or scopes",
           }),

@@ -1,6 +1,6 @@
 /**
  * The contract of the HTTP interface, without its implementation. The request decoders, the
- * response encoders, the OpenAPI document and the typed client are derived from this contract.
+ * response encoders, the OpenAPI document and the typed client are derived from it.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -47,7 +47,7 @@ const request = { urls: ["example.com", "https://www.example.org/page", "localho
 
 export const BatchRequest = named("BatchRequest", "The domains or URLs to check.", [request], {
   // Keep `maxItems` before `minItems`: when a list has invalid items, the decoder checks only the
-  // first of the two limits. Only an empty list violates `minItems`, and it has no invalid items.
+  // first of the two. A list that violates `minItems` is empty and has no invalid items.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({

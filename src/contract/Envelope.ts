@@ -1,6 +1,6 @@
 /**
- * The envelope of every answer: `success`, and either the data or a message. This module gives each
- * domain error its HTTP status and body. No message shows internal details.
+ * The envelope of every answer: `success`, and either the data or a message. Gives each domain
+ * error its HTTP status and a body that shows no internal details.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type { YieldableError } from "effect/Cause"
@@ -22,30 +22,28 @@ export const unavailableMessage =
   "The database did not answer in time, and nothing is charged; try again in a while."
 
 /**
- * The message of a 503 when the database timed out, and a request with an idempotency key was
- * perhaps charged. A retry with the same key is not charged twice.
+ * The message of a 503 when the database timed out and a request with an idempotency key may have
+ * been charged. A retry with the same key is not charged again.
  */
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
 /**
- * The message of a 500 when the database timed out, and a request without an idempotency key was
- * perhaps charged. A retry can be charged a second time.
+ * The message of a 500 when the database timed out and a request without an idempotency key may
+ * have been charged. A retry may be charged again.
  */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
 /**
- * The `Retry-After` of a 409 and a 503, in seconds. One second is enough for most causes. After a
- * process was killed, its idempotency keys can stay in use for up to 8 seconds.
+ * The `Retry-After` of a 409 and a 503, in seconds. One second is enough for most causes, although
+ * the idempotency keys of a killed process can stay in use for up to 8 seconds.
  */
 export const retryAfterSeconds = 1
 
-/** The body of every error answer. */
 export const errorBody = (message: string) => ({ success: false as const, message })
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
-/** The headers that an error adds to its answer. */
 type Headers = Readonly<Record<string, string>>
 
 export const retryLater: Headers = { "retry-after": String(retryAfterSeconds) }
@@ -61,7 +59,7 @@ interface FailureClass<Name extends string> {
   readonly body: Schema.Schema<Failure<Name>, { readonly success: false; readonly message: string }>
 }
 
-// Makes the error class of a status, and the schema of its body, which has no `_tag`. The typed
+// Makes the error class of a status and the schema of its body, which has no `_tag`. The typed
 // client decodes such a body to an instance of the class.
 const failure = <Name extends string>(
   name: Name,
@@ -94,10 +92,10 @@ const failure = <Name extends string>(
   return Object.assign(Failure, { body })
 }
 
-// The specification prescribes this advice.
+// The specification prescribes this wording.
 const bodyAdvice = "Send the header Content-Type: application/json and a valid JSON body."
 
-// The first violation with its path, the number of the others, and the advice.
+// Names the first violation with its path, counts the others, and says what to send.
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>, hasBody: boolean) => {
   const advice = hasBody ? ` ${bodyAdvice}` : ""
   if (first === undefined) return advice.trim()
@@ -111,7 +109,7 @@ export const invalidRequestDescription =
   `parameters, or one wrong header. Only the first ${maxJudgedItems} items of a list are checked.`
 
 /**
- * Makes the body of a 400. Invalid HTTP also gets a 400, but with a body that has no field `error`.
+ * Makes the body of a 400. The 400 for invalid HTTP has another body, without the field `error`.
  */
 export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
   ...errorBody(message),
@@ -122,7 +120,10 @@ export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{
   readonly message: string
   readonly issues: ReadonlyArray<Issue>
 }> {
-  /** Makes the error from at least one violation. `hasBody` is false when the endpoint takes none. */
+  /**
+   * Makes the error from one or more violations. `hasBody` is false when the endpoint takes no
+   * body.
+   */
   static because(issues: ReadonlyArray<Issue>, hasBody = true) {
     return new InvalidRequest({ message: invalidRequestMessage(issues, hasBody), issues })
   }
@@ -182,7 +183,7 @@ export const NotFound = failure(
   'no account has the name or id "acme"',
 )
 
-/** The request contradicts the present state, and a repeat does not help. */
+/** The request contradicts the current state, so repeating it does not help. */
 export const Contradiction = failure(
   "Contradiction",
   409,
@@ -259,7 +260,7 @@ const bodies = {
   503: ServiceUnavailable.body,
 }
 
-/** The errors with these statuses, for an endpoint. */
+/** Selects the errors with these statuses for an endpoint. */
 export const of = <Status extends keyof typeof bodies>(
   ...statuses: ReadonlyArray<Status>
 ): Schema.Schema<(typeof bodies)[Status]["Type"], (typeof bodies)[Status]["Encoded"]> =>

@@ -1,7 +1,4 @@
-/**
- * The issues in the body of a 400: one for each violation of the contract, with the path to the
- * violation.
- */
+/** The issues in the body of a 400: one for each violation of the contract, with the path to it. */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import {
@@ -36,7 +33,6 @@ const Size = {
 
 const size = { type: "string", inclusive: true, exact: false } as const
 
-/** An example of an issue, for the OpenAPI document. */
 export const exampleIssue = {
   code: "too_small",
   minimum: 1,
@@ -61,7 +57,6 @@ const invalidType = {
   path: ["urls", "0"],
 } as const
 
-/** One violated constraint. */
 export const Issue = Schema.Union(
   named("TooSmall", "A list or a text is too short, or a number too small.", [exampleIssue], {
     code: Schema.Literal("too_small"),
@@ -114,8 +109,8 @@ export const invalidContentType: Issue = {
 }
 
 /**
- * Makes a decoder that reports every violation. Of a list in the value, it judges the length and the
- * first `maxJudgedItems` items.
+ * Makes a decoder that reports every violation. Of a list in the value, it checks the length and
+ * the first `maxJudgedItems` items.
  */
 export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = decodeUnknownEither(schema, { errors: "all" })
@@ -123,13 +118,13 @@ export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
     Either.mapLeft(decode(shortened(value)), fromParseIssue)
 }
 
-/** Leaves out of each list what is not judged. A list that long is too long anyway. */
+/** Cuts each list after the items that are checked. A list that long is too long anyway. */
 export const shortened = (value: unknown): unknown =>
   Predicate.isReadonlyRecord(value)
     ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
     : value
 
-/** Makes a decoder of headers, which reports the first wrong one. */
+/** Makes a decoder of headers that reports only the first invalid one. */
 export const headersDecoder = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = decodeUnknownEither(schema)
   return (headers: unknown): Either.Either<A, ReadonlyArray<Issue>> =>
@@ -142,7 +137,7 @@ const headerIssue = ({ message, path }: Issue): Issue => ({
   path,
 })
 
-/** Converts a decoding failure to issues: one issue for each violation that the decoder reports. */
+/** Converts a decoding failure to issues, one for each violation that the decoder reports. */
 export const fromParseIssue = (issue: ParseIssue): ReadonlyArray<Issue> => collect(issue, [])
 
 const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<Issue> => {
@@ -152,7 +147,7 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
       return collect(issue.issue, [...path, ...steps.map(String)])
     }
     case "Composite": {
-      // A union that says what it expects has one issue, not one for each of its members.
+      // A union that says what it expects gets one issue instead of one for each of its members.
       if (isExplained(issue)) return [valueIssue(issue, path)]
       const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
       // The member `null` of a union adds no issue: the other member says what is wrong.

@@ -1,12 +1,12 @@
 /**
- * Completes the framework's OpenAPI document, so that it describes what the service really sends.
- * Removes the framework's default errors and internal schema names, and adds the response headers.
+ * Completes the framework's OpenAPI document so that it describes what the service really sends:
+ * removes the framework's default errors and internal schema names, and adds the response headers.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
-/** What the documents of both APIs share. */
+/** The parts that the documents of both APIs share. */
 export const about = (title: string) =>
   OpenApi.annotations({
     title,
@@ -34,8 +34,7 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   return document
 }
 
-// Adds a discriminator, so that code generators distinguish the types of validation issue by
-// `code`.
+// The discriminator lets code generators distinguish the types of validation issue by `code`.
 const addDiscriminator = (document: Record<string, unknown>) => {
   const schemas = recordOf(recordOf(document["components"])["schemas"])
   const { anyOf, ...union } = recordOf(schemas["ValidationIssue"])
@@ -53,7 +52,7 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-// Removes from a generated OpenAPI document: the schemas of the framework's own error bodies, the
+// Removes from a generated OpenAPI document the schemas of the framework's own error bodies, the
 // generated titles, `additionalProperties: false`, and empty lists.
 const withoutFramework = (generated: unknown): Record<string, unknown> => Object(strip(generated))
 
@@ -88,8 +87,8 @@ const isLeftOut = (key: string, value: unknown, owner: Record<string, unknown>):
   // `additionalProperties: false`, because the service ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // Leave out empty lists. An empty `parameters` says nothing. An empty `security` would mean that
-  // no API key is needed, but every endpoint needs one.
+  // Leave out empty lists. An empty `parameters` says nothing, and an empty `security` would mean
+  // that no API key is needed, although every endpoint needs one.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>

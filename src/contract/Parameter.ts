@@ -1,4 +1,4 @@
-/** The parameters of queries and the optional headers of requests, decoded to what handlers need. */
+/** The query parameters and optional headers of requests, decoded to what handlers need. */
 import type * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
 import { Credits } from "../ledger/Credits.ts"
@@ -6,7 +6,6 @@ import * as Limits from "./Limits.ts"
 import { optional } from "./fields.ts"
 import { invalidIdempotencyKey } from "./Wire.ts"
 
-/** A whole number in digits, from `minimum` to `maximum`. */
 const wholeNumber = (minimum: number, maximum: number) =>
   Schema.compose(
     Schema.String.annotations({ jsonSchema: { type: "integer", minimum, maximum } }).pipe(
@@ -18,7 +17,6 @@ const wholeNumber = (minimum: number, maximum: number) =>
     Schema.NumberFromString,
   ).pipe(Schema.greaterThanOrEqualTo(minimum), Schema.lessThanOrEqualTo(maximum))
 
-/** The maximum number of rows of a list. */
 export const limit = (rows: string) =>
   Schema.optionalWith(
     wholeNumber(1, Limits.maxRows).annotations({
@@ -27,7 +25,7 @@ export const limit = (rows: string) =>
     { exact: true, default: () => Limits.defaultRows },
   )
 
-/** The sequence below which a page of a list ends. */
+/** Lists only entries with a lower sequence than this one. */
 export const before = optional(
   wholeNumber(1, 999_999_999).annotations({
     description:
@@ -86,8 +84,8 @@ const valid = (
 ) => text.pipe(Schema.filter(isValid, { message: () => message, jsonSchema: {} }))
 
 /**
- * The key without quotes and escapes. The IETF draft requires a string as in RFC 8941: printable
- * ASCII in quotes. A key without quotes is accepted too, because many clients send it.
+ * The key without quotes and escapes. The IETF draft requires a string as in RFC 8941, which is
+ * printable ASCII in quotes. Accepts a key without quotes too, because many clients send it.
  */
 export const idempotencyKey = (description: string, example: string) =>
   optional(
@@ -124,8 +122,8 @@ export const maxCredits = (description: string, example: string) =>
   )
 
 /**
- * `Cache-Control`: the greatest age of figures that the client accepts, in milliseconds. Browsers
- * send the header too, so everything but a valid `max-age` is ignored.
+ * `Cache-Control`: the maximum age of figures that the client accepts, in milliseconds. Browsers
+ * send this header too, so everything but a valid `max-age` is ignored.
  */
 export const maxAgeMs = (description: string, example: string) =>
   optional(
@@ -145,13 +143,13 @@ export const provenance = (description: string, example: string) =>
   optional(
     Schema.transform(header(description, example), Schema.Boolean, {
       strict: true,
-      // An empty value counts as no value.
+      // An empty value counts as absent.
       decode: (text) =>
         membersOf(text).some((one) => /^\s*provenance\s*(?:=\s*(?:"")?\s*)?(?:;|$)/i.test(one)),
       encode: (isPreferred) => (isPreferred ? "provenance" : ""),
     }),
   )
 
-/** Splits a list at its commas, but not at those inside quoted strings. */
+/** Splits a list at its commas, except those inside quoted strings. */
 const membersOf = (list: string): ReadonlyArray<string> =>
   list.match(/(?:"(?:\\.?|[^"\\])*(?:"|$)|[^",])+/g) ?? []

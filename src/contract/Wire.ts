@@ -1,11 +1,11 @@
 /**
- * The contract as plain types and texts. This module imports nothing, so that a client can use it
+ * The contract as plain types and texts. This module imports nothing, so that clients can use it
  * without the schemas. A test checks that the types match the schemas of `Api` and `Envelope`.
  */
 
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const previewPath = "/v1/metrics/da-pa/preview"
-/** All paths of the administration start with this text. */
+/** Every path of the administration starts with this prefix. */
 export const adminPrefix = "/admin/"
 export const adminPaths = {
   accounts: "/admin/v1/accounts",
@@ -31,11 +31,10 @@ export interface Success {
   readonly pageAuthority: number
   /** Absent when the provider has no spam score for the domain. */
   readonly spamScore?: number
-  /** Only when the request asked for it. */
+  /** Present only when the request asked for it. */
   readonly provenance?: Provenance
 }
 
-/** Where figures come from. */
 export interface Provenance {
   readonly provider: string
   /** `known` and `stale` figures were bought for an earlier request. */
@@ -43,28 +42,26 @@ export interface Provenance {
   /** When the provider gave the figures, as an ISO 8601 time. */
   readonly fetchedAt: string
   readonly ageSeconds: number
-  /** The provider's name or date of its index; null when it names none. */
+  /** The provider's name or date for its index; null when it names none. */
   readonly index: string | null
-  /** The domain whose figures these are, when they are not the URL's own. */
+  /** The domain that these figures belong to, if it is not the URL's own. */
   readonly of?: string
 }
 
-/** A URL for which there are no figures, and the reason why there are none. */
+/** A URL without figures, and the reason. */
 export interface Failure {
   readonly url: string
   readonly reason: "PROVIDER_ERROR" | "SERVER_ERROR" | "INVALID_URL"
-  /** Only when the request asked for the provenance, like `detail`. */
+  /** Like `detail`, present only when the request asked for the provenance. */
   readonly cause?: "invalid" | "unknown" | "failed" | "timeout" | "exhausted" | "internal"
   readonly detail?: string
 }
 
-/** The body of a successful answer. */
 interface Answer<Data> {
   readonly success: true
   readonly data: Data
 }
 
-/** The body of the answer to a batch. */
 export interface BatchAnswer extends Answer<{
   readonly successUrls: ReadonlyArray<Success>
   readonly failedUrls: ReadonlyArray<Failure>
@@ -72,7 +69,6 @@ export interface BatchAnswer extends Answer<{
   readonly quota: { readonly creditsUsed: number }
 }
 
-/** What a check would do with one submitted URL. */
 export type PreviewEntry =
   | {
       readonly url: string
@@ -83,7 +79,6 @@ export type PreviewEntry =
     }
   | { readonly url: string; readonly valid: false; readonly problem: string }
 
-/** The body of the answer to a preview. */
 export interface PreviewAnswer extends Answer<{
   readonly entries: ReadonlyArray<PreviewEntry>
   readonly summary: Readonly<
@@ -97,9 +92,9 @@ export interface PreviewAnswer extends Answer<{
   }
 }
 
-/** Figures that a provider gave for a URL, the same from the first time to the last. */
+/** Figures that a provider gave for a URL, unchanged from the first to the last time. */
 export interface Observation {
-  /** ISO 8601 times. */
+  /** An ISO 8601 time, like `lastFetchedAt`. */
   readonly fetchedAt: string
   readonly lastFetchedAt: string
   readonly provider: string
@@ -109,88 +104,81 @@ export interface Observation {
   readonly spamScore?: number
 }
 
-/** The body of the answer to a question for the history. */
 export type HistoryAnswer = Answer<{
   readonly url: string
   readonly target: string
   readonly observations: ReadonlyArray<Observation>
 }>
 
-/** The body of the answer about the account's credits. */
 export type CreditsAnswer = Answer<{ readonly availableCredits: number }>
 
-/** The body of the answer about the API key of the request. */
 export type KeyAnswer = Answer<{
   readonly id: string
   readonly label: string | null
-  /** The name of the account. */
   readonly account: string
-  /** `check` sends batches, `read` everything else. */
+  /** `check` allows sending batches, `read` everything else. */
   readonly scopes: ReadonlyArray<"check" | "read">
   /** An ISO 8601 time; null when the key does not expire. */
   readonly expiresAt: string | null
-  /** Null when only the balance of the account limits the key. */
+  /** Null when only the account's balance limits the key. */
   readonly budget: Budget | null
 }>
 
-/** What requests used, by day or by API key. Only requests that held credits are counted. */
+/** The usage of requests, by day or by API key. Only requests that held credits are counted. */
 export interface UsageRow {
   /** A UTC day such as 2026-11-24; only in usage by day. */
   readonly day?: string
   /** Only in usage by key; null for requests that named no key. */
   readonly key?: { readonly id: string; readonly label: string | null } | null
-  /** Successful checks, which are `known` and `bought` together. */
+  /** The number of successful checks, which is `known + bought`. */
   readonly checks: number
   readonly credits: number
   /** Checks that were answered from the cache. */
   readonly known: number
   /** Checks that were bought from a provider. */
   readonly bought: number
-  /** Failed checks by reason. */
+  /** The number of failed checks by reason. */
   readonly failed: Readonly<Record<Failure["reason"], number>>
 }
 
-/** The body of the answer about the account's usage. */
 export type UsageAnswer = Answer<{
   readonly account: string
   readonly rows: ReadonlyArray<UsageRow>
 }>
 
-/** A grant, a charge or a correction of the account. */
+/** A grant, charge or correction of the account's credits. */
 export interface StatementEntry {
-  /** The number of the entry within the account: from 1, without gaps. */
+  /** The number of the entry within the account, counted from 1 without gaps. */
   readonly sequence: number
   /** An ISO 8601 time. */
   readonly at: string
   readonly kind: "grant" | "charge" | "correction"
-  /** Credits; negative for a charge and for a correction. */
+  /** Credits; negative for a charge or a correction. */
   readonly amount: number
   readonly balanceAfter: number
-  /** The number of charged checks, and the id of their request; null for a grant or a correction. */
+  /** The number of charged checks; null for a grant or a correction. */
   readonly urls: number | null
   readonly requestId: string | null
   /** The id of the charged key; null when it is not known. */
   readonly key: string | null
 }
 
-/** The body of the answer about the account's entries. */
 export type StatementAnswer = Answer<{
   readonly account: string
   readonly entries: ReadonlyArray<StatementEntry>
 }>
 
-/** What a key may spend in a period (UTC). */
+/** The most that a key may spend in a period (UTC). */
 export interface Budget {
   readonly credits: number
   readonly period: "day" | "month" | "total"
   /** Credits that are charged or held in this period. */
   readonly used: number
   readonly remaining: number
-  /** The end of the period, as an ISO 8601 time; null for a budget in all. */
+  /** The end of the period, as an ISO 8601 time; null for a `total` budget. */
   readonly resetsAt: string | null
 }
 
-/** The body of every error. */
 export interface Refusal {
   readonly success: false
   readonly message: string
@@ -204,9 +192,7 @@ export const invalidIdempotencyKey = {
   path: ["idempotency-key"],
 } as const
 
-/**
- * The start of the message of a 500 when the request may have been charged. The request id follows.
- */
+/** The start of a 500's message when the request may have been charged; the request id follows. */
 export const undecidedCharge =
   "The database did not answer in time, and this request may have been charged: " +
   "look in the account's statement for the request id "

@@ -1,8 +1,8 @@
-/** Short forms of the schemas that the contract is made of. */
+/** Short forms of the schemas that make up the contract. */
 import * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
 
-/** A field that may be absent, but is not undefined. */
+/** A field that may be absent, but is never undefined. */
 export const optional = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(schema, { exact: true })
 
@@ -26,7 +26,7 @@ export const Time = text("An ISO 8601 time.")
 
 export const account = text("The name of the account.")
 
-/** The body of a successful answer that has nothing but data. */
+/** The body of a successful answer that contains only data. */
 export const data = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct({ success: Schema.Literal(true), data: Schema.Struct(fields) })
 
@@ -43,7 +43,7 @@ export const named = <Fields extends Schema.Struct.Fields>(
     ...(Arr.isNonEmptyReadonlyArray(examples) && { examples }),
   })
 
-/** A named answer that has nothing but data. */
+/** A named answer that contains only data. */
 export const answer = <Fields extends Schema.Struct.Fields>(
   identifier: string,
   description: string,
@@ -57,8 +57,8 @@ export const answer = <Fields extends Schema.Struct.Fields>(
   })
 
 /**
- * Text that every store keeps as it is. PostgreSQL refuses U+0000, and a lone surrogate is stored as
- * another character, so that the hash of its row is wrong.
+ * Text that every store keeps unchanged. PostgreSQL refuses U+0000, and would store a lone
+ * surrogate as another character, which would invalidate the hash of its row.
  */
 export const StoredText = Schema.String.pipe(
   Schema.filter((text) => text.isWellFormed() && !text.includes("\0"), {
@@ -69,12 +69,12 @@ export const StoredText = Schema.String.pipe(
 
 const maxLength = 200
 
-/** A note or a label of an operator: at most 200 characters. */
+/** An operator's note or label, of at most 200 characters. */
 export const ShortText = StoredText.pipe(
   Schema.maxLength(maxLength, { message: () => `expected at most ${maxLength} characters` }),
 )
 
-/** A note or a label that may be left out: an empty text is null. */
+/** An optional note or label: an empty text becomes null. */
 export const ShortTextOrNull = Schema.transform(ShortText, Schema.NullOr(Schema.String), {
   strict: true,
   decode: (text) => (text === "" ? null : text),

@@ -1,20 +1,20 @@
 /**
- * Reads connection strings by pg-connection-string, with libpq's meanings of `sslmode`. Refuses what
- * the library or the driver would silently take for something else. The driver never falls back from
- * TLS to plain text.
+ * Reads connection strings with pg-connection-string, giving `sslmode` the meanings of libpq.
+ * Refuses whatever the library or the driver would silently misread. The driver never falls back
+ * from TLS to plain text.
  */
 import * as Either from "effect/Either"
 import { parse as parseUrl, toClientConfig } from "pg-connection-string"
 import { StoreFailure } from "./StoreFailure.ts"
 
-/** A server and a login, as the driver takes them. `ssl: false` is a connection without TLS. */
+/** A server and a login, as the driver takes them. `ssl: false` means no TLS. */
 export type ConnectionString = Either.Either.Right<ReturnType<typeof parse>>
 
 const modes = "disable, require, verify-ca, verify-full"
 const ofTls = ["sslmode", "sslrootcert", "sslcert", "sslkey"]
 const known = `host, port, user, application_name, connect_timeout, options, ${ofTls.join(", ")}`
 
-// A raw @, /, ? or # in the password would make the rest a host, a database or a parameter.
+// A raw @, /, ? or # in the password would turn the rest into a host, a database or a parameter.
 const shape = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#@]*)(?:\/([^/?#@]*))?)(?:\?([^#@]*))?$/
 
 const unreadable = "a file that it names cannot be read; check its path and permissions: "
@@ -23,7 +23,7 @@ const expected =
 
 /**
  * Parses a connection string, and reads the certificate and key files that it names. Missing parts
- * come from libpq's environment variables. The error shows no text that may be a secret.
+ * come from libpq's environment variables. The error contains no text that may be secret.
  */
 export const parse = (text: string, environment: Environment = process.env) =>
   Either.gen(function* () {
@@ -38,7 +38,7 @@ export const parse = (text: string, environment: Environment = process.env) =>
     const url = `${base}?${new URLSearchParams([...given])}`
     const config = yield* Either.orElse(
       Either.try(() => toClientConfig(parseUrl(url, { useLibpqCompat: true }))),
-      // The library's other errors may show parts of the password.
+      // The library's other errors may contain parts of the password.
       (error) =>
         refuse(
           error instanceof Error && "syscall" in error ? unreadable + error.message : expected,
@@ -58,7 +58,7 @@ export const parse = (text: string, environment: Environment = process.env) =>
       password: config.password || environment["PGPASSWORD"],
       // The library leaves characters such as %2F and %3F encoded.
       database: decodeURIComponent(path) || environment["PGDATABASE"] || user,
-      // As in libpq, a Unix socket has no TLS.
+      // As in libpq, a connection by a Unix socket has no TLS.
       ssl: host.startsWith("/") || ssl === true ? false : ssl,
       application_name: config.application_name || environment["PGAPPNAME"] || "authority",
       connectionTimeoutMillis: Number(given.get("connect_timeout") ?? 5) * 1000,
@@ -88,8 +88,8 @@ const problemOf = (given: ReadonlyMap<string, string>, host: string): string | u
 }
 
 /**
- * Shows user, host, port and database of a connection string, and never anything else. An invalid
- * string is shown as `postgres://…`.
+ * Returns only user, host, port and database of a connection string; `postgres://…` if the string
+ * is invalid.
  */
 export const shown = (text: string, environment: Environment = process.env): string =>
   Either.match(parse(text, environment), {

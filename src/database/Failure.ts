@@ -1,6 +1,6 @@
 /**
- * Classifies the errors of SQLite, PostgreSQL and PgBouncer, and describes them and the errors of
- * files to operators with advice.
+ * Classifies the errors of SQLite, PostgreSQL and PgBouncer. Describes them, and errors of files,
+ * to operators and advises what to do.
  */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -9,8 +9,8 @@ import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "./StoreFailure.ts"
 
 /**
- * Turns database errors into StoreFailure defects, because the code that calls a store cannot
- * repair the store's database. Leaves other errors unchanged.
+ * Turns database errors into StoreFailure defects, because the callers of a store cannot repair its
+ * database. Leaves other errors unchanged.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -41,7 +41,9 @@ export const wordsOf = (error: unknown): string => codeAndMessage(error)[1]
 /** The original error code of the database or the operating system; "" when there is none. */
 export const codeOf = (error: unknown): string => codeAndMessage(error)[0]
 
-/** Returns what is wrong, without the advice and the original message, so anyone may read it. */
+/**
+ * Returns only what is wrong, which anyone may read, without the advice and the original message.
+ */
 export const summarize = (error: unknown): string =>
   adviceFor(error)?.replace(/;.*/, "") ?? "the database failed"
 
@@ -50,13 +52,13 @@ const adviceFor = (error: unknown): string | undefined => {
   return advice.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1]
 }
 
-/** Lists, for each unreadable column of a row, why the column cannot be decoded. */
+/** Says for each unreadable column of a row why it cannot be decoded. */
 export const unreadable = (error: ParseResult.ParseError): string =>
   ParseResult.ArrayFormatter.formatErrorSync(error)
     .map(({ message, path }) => `${path.join(".")}: ${message}`)
     .join("; ")
 
-/** True when another connection holds SQLite's lock at the moment. A retry may succeed. */
+/** True when another connection holds SQLite's lock. A retry may succeed. */
 export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY")
 
 export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))
@@ -66,7 +68,7 @@ export const isDuplicate = (error: unknown): boolean =>
 
 /**
  * True when the data is at fault, not the database: a constraint rejects it, or a stored row cannot
- * be decoded. The transaction was rolled back. A retry with the same data fails again.
+ * be decoded. The transaction was rolled back, and a retry with the same data would fail again.
  */
 export const isBadData = (error: unknown): boolean =>
   Predicate.isTagged(error, "ParseError") || /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(codeOf(error))
@@ -75,28 +77,28 @@ export const isBadData = (error: unknown): boolean =>
 export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(codeOf(error))
 
 /**
- * True when the error says that PgBouncer runs with pool_mode=statement, which does not allow
- * transactions. PgBouncer sends this error with the code of a lost connection.
+ * True when PgBouncer runs with pool_mode=statement, which does not allow transactions. PgBouncer
+ * reports this with the code of a lost connection.
  */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
 /**
  * True when the database rolled back because of a serialization failure or a deadlock. A retry may
- * succeed. A distributed engine may answer so to any statement, and to COMMIT; some engines send
- * another code with the text.
+ * succeed. A distributed engine may return this for any statement, even COMMIT; some engines use
+ * another code with the same text.
  */
 export const isConflict = (error: unknown): boolean => matches(error, conflict)
 
 /**
- * True when the server cannot be reached, has no free connection or is read-only, and when the
- * connection is lost. A new connection may succeed. A commit in progress may have succeeded or failed.
+ * True when the connection is lost, or the server cannot be reached, has no free connection or is
+ * read-only. A new connection may succeed. A commit in progress may have succeeded or failed.
  */
 export const isDisconnection = (error: unknown): boolean =>
   isReadOnly(error) ||
   isFull(error) ||
   (!isStatementPooling(error) && matches(error, connectionLost))
 
-/** True when the server cancelled a statement that ran longer than its time limit. */
+/** True when the server cancelled a statement that exceeded its time limit. */
 export const isTooSlow = (error: unknown): boolean => codeOf(error) === "57014"
 
 /**
@@ -104,7 +106,7 @@ export const isTooSlow = (error: unknown): boolean => codeOf(error) === "57014"
  */
 export const isReadOnly = (error: unknown): boolean => matches(error, /^25006$/)
 
-/** True when PostgreSQL, or PgBouncer in front of it, has reached the connection limit. */
+/** True when PostgreSQL or PgBouncer has reached its connection limit. */
 export const isFull = (error: unknown): boolean =>
   matches(error, /^53300$|^no more connections allowed/)
 
@@ -143,7 +145,10 @@ const diskFull = /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/
 
 const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
-/** The first entry that matches an error's code or message applies. */
+/**
+ * Says what is wrong and what to do. The first entry that matches an error's code or message
+ * applies.
+ */
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [/^ParseError$/, "a stored row cannot be read; 'authority doctor' names it"],
   [diskFull, "the disk is full; free some space"],
@@ -164,7 +169,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^SQLITE_IOERR/,
     "the disk of the database failed; check the disk, then run 'authority credits verify'",
   ],
-  // Before `connectionLost`, because PgBouncer sends this error with the code of a lost connection.
+  // Must precede `connectionLost`: PgBouncer sends this error with the code of a lost connection.
   [
     statementPooling,
     "PgBouncer's pool_mode=statement does not allow transactions; set pool_mode to transaction or session",
@@ -197,7 +202,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
 
 /**
  * Says why a file cannot be read or written, and what to do, with the original message in brackets.
- * An error of another kind keeps its message.
+ * Returns only the message of any other error.
  */
 export const ofFile = (cause: unknown): string => {
   const original = cause instanceof Error ? cause.message : String(cause)

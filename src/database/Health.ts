@@ -10,22 +10,22 @@ import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
 import * as Failure from "./Failure.ts"
-import * as Migrations from "./migrations/Migrations.ts"
+import * as Migrations from "./migrations/migrate.ts"
 import { StoreFailure } from "./StoreFailure.ts"
 
 export interface StoreState {
-  /** A text for people that names the database and its schema version. */
+  /** Names the database and its schema version, for people. */
   readonly description: string
-  /** True when every migration of this program has run. */
+  /** True when every migration that this program knows has run. */
   readonly isMigrated: boolean
-  /** Why this process cannot commit, or its commits will be lost, as text for people. */
+  /** Why this process cannot commit, or why its commits will be lost, as text for people. */
   readonly trouble: string | undefined
 }
 
 export class Health extends Context.Tag("authority/Health")<
   Health,
   {
-    /** Reads the state of the stores. Fails with StoreFailure when the stores do not answer. */
+    /** Reads the state of the stores. Fails with StoreFailure when they do not answer. */
     readonly stores: Effect.Effect<StoreState, StoreFailure>
     /**
      * Writes a test row and deletes it. Fails with StoreFailure when the stores refuse the write.
@@ -34,12 +34,12 @@ export class Health extends Context.Tag("authority/Health")<
   }
 >() {}
 
-// SQLite keeps on writing to a deleted file.
+// SQLite goes on writing to a deleted file.
 const fileDeleted =
   "the database's file was deleted; what is written to it is lost when the service stops"
 
 /**
- * The state of the database, for one look.
+ * Reads the state of the database on request.
  *
  * @internal
  */
@@ -52,7 +52,8 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
 const readyForMs = 10_000
 
 /**
- * The state of the database, and a write every two seconds, whose success makes a service ready.
+ * Reads the state of the database, and also writes to it every two seconds. The service is ready
+ * while these writes succeed.
  *
  * @internal
  */
@@ -84,7 +85,7 @@ export const watching: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.s
   }),
 )
 
-/** Writes the time into the only row of a table of its own. */
+/** Writes the time into the only row of the table `write_check`. */
 const writing = (sql: SqlClient.SqlClient) =>
   Effect.flatMap(Clock.currentTimeMillis, (at) =>
     sql.withTransaction(sql`

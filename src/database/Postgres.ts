@@ -1,4 +1,4 @@
-/** The SQL client for PostgreSQL, a database that any number of processes share. */
+/** The SQL client for PostgreSQL, a database that any number of processes can share. */
 import { Socket } from "node:net"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -18,20 +18,20 @@ import { naming } from "./rows/dialects.ts"
 import * as transaction from "./transaction.ts"
 
 export interface Options {
-  /** Maximum number of open connections. Default: 4. */
+  /** The maximum number of open connections. Default: 4. */
   readonly connections?: number
   /**
-   * Accept only a server that accepts writes, and wait this long for such a server. Default: also
-   * accept a server that is read-only.
+   * Accept only a server that accepts writes, and wait this long for one. Default: accept a
+   * read-only server too.
    */
   readonly primaryWithinMs?: number
-  /** Close a connection, and fail its statement, after this time without traffic. Default: 15 s. */
+  /** Close a connection and fail its statement after this time without traffic. Default: 15 s. */
   readonly silenceMs?: number
 }
 
 /**
- * Connects by a connection string. Fails with StoreFailure when the string is invalid or the server
- * cannot be used.
+ * Connects to the server that a connection string names. Fails with StoreFailure when the string is
+ * invalid or the server cannot be used.
  */
 export const layer = (url: Redacted.Redacted, options: Options = {}) =>
   Effect.gen(function* () {
@@ -57,10 +57,10 @@ export const layer = (url: Redacted.Redacted, options: Options = {}) =>
   )
 
 /**
- * Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction
- * whose client sends nothing for 5 s, and cancels a statement after 10 s. `SET LOCAL` works behind a
- * pooler. The role may have other defaults than those on which the ledger depends: with
- * `synchronous_commit` off, a server that crashes loses commits that it had acknowledged.
+ * Limits how long a transaction can keep accounts locked: the server ends a transaction whose
+ * client sends nothing for 5 s, and cancels a statement after 10 s. Uses `SET LOCAL`, which works
+ * behind a pooler. Also overrides defaults of the role on which the ledger depends: with
+ * `synchronous_commit` off, a crash of the server would lose acknowledged commits.
  */
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED;
   SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '10s';
@@ -76,30 +76,31 @@ const open = (
 ) => {
   const pool = new Pg.Pool({
     ...target,
-    // Without a password of its own, the driver warns that its use of ~/.pgpass is deprecated.
+    // Without its own `password`, the driver warns that its use of ~/.pgpass is deprecated.
     password:
       password ?? (() => new Promise((resolve) => pgpass(target, (found = "") => resolve(found)))),
-    // Not what PGSSLNEGOTIATION says, which fails without TLS.
+    // Overrides PGSSLNEGOTIATION, whose `direct` fails without TLS.
     sslnegotiation: "postgres",
     max: connections,
-    // So that another process can connect.
+    // Frees the connection for other processes.
     idleTimeoutMillis: 3_000,
-    // Every column is TEXT or a number that JavaScript represents exactly: int8, int2, int4, floats.
+    // Every column is TEXT or a number that JavaScript represents exactly: int8, int2, int4,
+    // floats.
     types: { getTypeParser: (oid) => ([20, 21, 23, 700, 701].includes(oid) ? Number : String) },
     stream: () => socketWithTimeout(silenceMs),
     onConnect: primaryWithinMs === undefined ? undefined : refuseReadOnly,
   })
   pool.on("connect", (client) => {
-    // A client that does not know its process sends no cancel. A pooler could give a cancel to the
-    // statement of another client.
+    // Keeps the client from sending a cancel request, which a pooler could apply to another
+    // client's statement.
     Object.assign(client, { processID: undefined })
-    // A server that became read-only keeps its connections, which must leave the pool.
+    // A server that became read-only keeps its connections open, so they must leave the pool.
     if (client instanceof Pg.Client)
       client.connection.prependListener("errorMessage", (error: unknown) => {
         if (Failure.isDisconnection(error)) void client.end()
       })
   })
-  // Without a listener, the event would throw. The pool has already removed the connection.
+  // Without a listener the event would throw. The pool has already removed the connection.
   return pool.on("error", () => {})
 }
 
@@ -113,7 +114,8 @@ const refuseReadOnly = async (client: Pg.ClientBase) => {
 }
 
 // Closes a connection on which nothing arrives, because a dead network causes no error for about 15
-// minutes. After the driver's own timeout, a late answer could arrive at the next query.
+// minutes. The driver's own timeout would keep the connection, and a late answer could be taken for
+// that of the next query.
 const socketWithTimeout = (silenceMs: number) => {
   const error = Object.assign(new Error(`no answer for ${silenceMs} ms`), { code: "ETIMEDOUT" })
   const socket = new Socket()
@@ -121,7 +123,7 @@ const socketWithTimeout = (silenceMs: number) => {
 }
 
 /**
- * Asks the server for its version and its settings. Fails with StoreFailure when it cannot be asked.
+ * Asks the server for its version and settings. Fails with StoreFailure when it does not answer.
  */
 export const examine = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   SqlSchema.single({
@@ -131,12 +133,11 @@ export const examine = Effect.flatMap(SqlClient.SqlClient, (sql) =>
       isStandby: Schema.BooleanFromString,
       fsync: Schema.String,
     }),
-    // Other databases that use PostgreSQL's protocol may lack fsync.
+    // Other databases that use PostgreSQL's protocol may not have the setting fsync.
     execute: () => sql`SELECT current_setting('server_version') AS version,
       pg_is_in_recovery()::text AS "isStandby",
       coalesce(current_setting('fsync', true), 'unknown') AS fsync`,
   })(undefined),
 ).pipe(Effect.mapError(Failure.describe))
 
-/** True when the version is older than the oldest supported one. */
 export const isTooOld = (version: string) => Number.parseFloat(version) < 14

@@ -7,7 +7,6 @@ import { StoreFailure } from "./StoreFailure.ts"
 import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
 
-/** No database of this program is at `place`. */
 export class NoDatabase extends Data.TaggedError("NoDatabase")<{ readonly place: string }> {
   override get message() {
     return `there is no database at ${this.place}; check AUTHORITY_DATABASE_URL and the folder, or create a database with "authority serve" or "authority account create NAME"`
@@ -15,8 +14,7 @@ export class NoDatabase extends Data.TaggedError("NoDatabase")<{ readonly place:
 }
 
 /**
- * Returns true when the tables of the first migration exist. Fails with StoreFailure when the query
- * fails.
+ * True when the tables of the first migration exist. Fails with StoreFailure when the query fails.
  */
 export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.onDialectOrElse({
@@ -32,13 +30,10 @@ export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.mapError(Failure.describe),
 )
 
-/**
- * What a database must contain: the tables of this program, or no tables of another program, or
- * anything.
- */
+/** What a database must contain: this program's tables, these or no tables at all, or anything. */
 export type Content = "ours" | "ours or nothing" | "anything"
 
-/** Fails with NoDatabase or StoreFailure when the database, which is at `place`, has other content. */
+/** Fails with NoDatabase or StoreFailure when the database at `place` contains something else. */
 export const examine = (
   place: string,
   content: Content,
@@ -55,10 +50,10 @@ export const examine = (
   )
 }
 
-/** What a process creates before the tables of the first migration. */
+/** Tables that a process creates before those of the first migration. */
 const tablesOfMigrations = "('effect_sql_migrations', 'migration_lock')"
 
-/** One statement, so that another process may create the tables at the same time. */
+/** Uses one statement, because another process may be creating the tables at this moment. */
 const refuseForeign = (sql: SqlClient.SqlClient, place: string) =>
   sql
     .onDialectOrElse({
@@ -88,14 +83,13 @@ const refuseForeign = (sql: SqlClient.SqlClient, place: string) =>
     )
 
 /**
- * Names a database in messages: by its absolute path, or by server and name, without user and
- * password.
+ * Names a database in messages: by its absolute path, or by its server and name without the login.
  */
 export const placeOf = (databaseUrl: string): string => {
   if (databaseUrl.startsWith("sqlite:")) return pathOf(databaseUrl.slice("sqlite:".length))
   return ConnectionString.shown(databaseUrl).replace(/(?<=:\/\/)[^@]*@/, "")
 }
 
-/** The absolute path of SQLite's file. `:memory:` stays as it is. */
+/** The absolute path of SQLite's file. Leaves `:memory:` as it is. */
 export const pathOf = (filename: string): string =>
   filename.trim() === ":memory:" ? ":memory:" : resolve(filename.trim())

@@ -1,6 +1,6 @@
 /**
- * Makes the SQL client for SQLite, a database in one file on one machine. Also makes backups of the
- * file, checks it for damage, and restores a backup: replaces the file by a verified copy, or changes
+ * The SQL client for SQLite, a database in one file on one machine. Also backs up the file, checks
+ * it for damage, and restores a backup: it either replaces the file by a verified copy or changes
  * nothing.
  */
 import {
@@ -28,14 +28,14 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "./StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import * as Migrations from "./migrations/Migrations.ts"
+import * as Migrations from "./migrations/migrate.ts"
 import { naming } from "./rows/dialects.ts"
 import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
 
 /**
- * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. If
- * `content` is "ours", creates nothing, and fails with NoDatabase if the file is missing. Changes
+ * Opens the file, or creates it. The content of `:memory:` is lost when the scope closes. If
+ * `content` is "ours", never creates a file, and fails with NoDatabase if it is missing. Changes
  * nothing in a file with other content.
  */
 export const layer = (
@@ -45,8 +45,8 @@ export const layer = (
   Layer.scoped(SqlClient.SqlClient, make(filename, content)).pipe(Layer.provide(Reactivity.layer))
 
 /**
- * Copies a database that may be in use. Fails with StoreFailure when `destination` exists or the
- * copy is damaged. Deletes a failed copy.
+ * Copies a database, even while it is in use. Fails with StoreFailure when `destination` exists or
+ * the copy is damaged. Deletes a failed copy.
  */
 export const backup = (
   source: string,
@@ -62,8 +62,8 @@ export const backup = (
     yield* privately(
       attempt(`${destination} cannot be written`, () => closeSync(openSync(destination, "wx"))),
     )
-    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API is
-    // not used: it copies page by page, and starts over after every write to the database.
+    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API
+    // would copy page by page and start over after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => sync(destination))),
       Effect.zipRight(examine(destination)),
@@ -77,13 +77,13 @@ export const backup = (
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
 
-/** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
+/** Deletes the database file with its WAL and shm files, as far as they exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
   Effect.sync(() =>
     ["", "-wal", "-shm"].forEach((part) => rmSync(filename + part, { force: true })),
   )
 
-/** Reads every page of the file and its WAL. Fails with StoreFailure when there is damage. */
+/** Reads every page of the file and its WAL. Fails with StoreFailure when one is damaged. */
 export const examine = (filename: string): Effect.Effect<void, StoreFailure> =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
@@ -108,9 +108,9 @@ const sync = (path: string, flags: "r" | "r+" = "r+") => {
   }
 }
 
-// Gives only the owner access to the files and folders that are created during `creating`. SQLite
-// later gives the WAL and shm files the database's mode. In a worker thread, which cannot set the
-// umask, access is not restricted.
+// Gives only the owner access to the files and folders that `creating` creates. SQLite later gives
+// its WAL and shm files the same mode as the database. Does not restrict access in a worker thread,
+// which cannot set the umask.
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
     Effect.option(Effect.try(() => process.umask(0o077))),
@@ -127,30 +127,29 @@ const make = Effect.fnUntraced(
     }
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
-    // Setting the journal mode writes to the file, so check the content first.
+    // Setting the journal mode writes to the file, so check its content first.
     yield* Effect.provideService(Presence.examine(path, content), SqlClient.SqlClient, sql)
     yield* sql`PRAGMA journal_mode = WAL`
-    // If a restore replaced the file while the statement waited for the lock, this connection has
-    // the old file open.
+    // If a restore replaced the file while this statement waited for the lock, the connection still
+    // has the old file open.
     if (before !== undefined && inodeOf(path) !== before) {
       return yield* new StoreFailure({
         message: `${path} was replaced while it was opened; try again`,
       })
     }
-    // With better-sqlite3's default, a power failure may lose the last commits. A ledger must not
-    // lose a commit.
+    // With better-sqlite3's default, a power failure could lose the last commits of the ledger.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
-    // 4,000 KiB (a negative number is in KiB) is a quarter of better-sqlite3's default, and enough
-    // for the pages in frequent use.
+    // 4,000 KiB (a negative number means KiB) is a quarter of better-sqlite3's default, and enough
+    // for the frequently used pages.
     yield* sql`PRAGMA cache_size = -4000`
-    // Keeps SQLite's statement journal in memory. By default, a statement journal above 64 KiB is a
-    // temporary file, which nearly each commit of 16 or more requests would create and delete.
+    // Keeps SQLite's statement journal in memory. Otherwise a journal above 64 KiB becomes a
+    // temporary file, which nearly every commit of 16 or more requests would create and delete.
     yield* sql`PRAGMA temp_store = MEMORY`
-    // While a reader holds an old snapshot, the WAL grows. The next commit that starts the WAL anew
-    // shrinks the file to this size.
+    // The WAL grows while a reader holds an old snapshot. The next commit that starts the WAL anew
+    // shrinks it to this size.
     yield* sql`PRAGMA journal_size_limit = ${sql.literal(String(walBytes))}`
-    // better-sqlite3 blocks the event loop while it waits for a lock. So it waits only 50 ms, and
+    // better-sqlite3 blocks the event loop while it waits for a lock, so it waits only 50 ms, and
     // `waitForLock` retries.
     yield* sql`PRAGMA busy_timeout = 50`
     return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
@@ -163,7 +162,7 @@ const walBytes = 8 * 1024 * 1024
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
-// Turns all errors into StoreFailure, except NoDatabase. Catches defects too, because the client
+// Turns every error except NoDatabase into StoreFailure. Also catches defects, because the client
 // dies when it cannot open the file.
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
@@ -173,13 +172,13 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
     ),
   )
 
-// Takes the write lock at the start. Otherwise, a transaction that first reads and then writes
-// fails when another process writes in between. Rolls back after a failed COMMIT, because SQLite
-// then leaves the transaction open.
+// Takes the write lock at the start: a transaction that reads first and then writes would fail when
+// another process writes in between. Rolls back after a failed COMMIT, because SQLite then leaves
+// the transaction open.
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
-    // `suspend` turns an exception of `execute` into a defect, so that the transaction still
-    // releases its connection.
+    // `suspend` turns an exception of `execute` into a defect, so that the transaction releases its
+    // connection.
     Effect.suspend(() => connection.execute(statement, [], undefined)),
   )
   // Retry outside of the transaction, so that readers can use the connection between attempts.
@@ -191,16 +190,15 @@ const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["wi
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))
 
-/** The result of `verify`, and the new name of the replaced database; undefined if there was none. */
+/** The result of `verify`, and the new name of the replaced database, if there was one. */
 export interface Restored<A> {
   readonly verified: A
   readonly former: string | undefined
 }
 
 /**
- * Copies `source` with its WAL, runs `verify` on the copy, and puts the copy in the place of
- * `database`. Fails with StoreFailure while another connection, even an idle one, has `database`
- * open.
+ * Copies `source` with its WAL, runs `verify` on the copy, and replaces `database` by the copy.
+ * Fails with StoreFailure while another connection, even an idle one, has `database` open.
  */
 export const restore = <A, E, R>(
   source: string,
@@ -236,7 +234,7 @@ export const restore = <A, E, R>(
 
 const prefixOf = (database: string) => `${database}.restoring-`
 
-/** Returns the folders with the copies of restores that were killed, or that still run. */
+/** Returns the folders with copies of restores that were killed or are still running. */
 export const leftBy = (database: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.try(() => readdirSync(dirname(database))).pipe(
     Effect.map((names) => names.map((name) => join(dirname(database), name))),
@@ -247,11 +245,11 @@ export const leftBy = (database: string): Effect.Effect<ReadonlyArray<string>> =
 /** Locks the file until the scope closes, and merges its WAL into it. */
 const lock = (filename: string) =>
   Effect.gen(function* () {
-    // `disableWAL` only means that the client does not set the journal mode of the file.
+    // `disableWAL` only keeps the client from setting the journal mode of the file.
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
-    // Fails while another connection has the file open in WAL mode, as the service does.
+    // Fails while another connection, such as the service's, has the file open in WAL mode.
     yield* sql`PRAGMA journal_mode = TRUNCATE`
     yield* sql`BEGIN EXCLUSIVE`
     yield* sql`COMMIT`
@@ -269,19 +267,20 @@ const lockUnlessDamaged = (database: string) =>
     ),
   )
 
-// Keeps the database by a second name, then renames `copy` over it, so that there is a database at
-// every moment. Must not open the database: closing a file ends the process's locks on it.
+// Hard-links the database under a second name, then renames `copy` over it, so that a database
+// exists at every moment. Must not open the database: closing any descriptor of a file drops the
+// process's locks on it.
 const swap = (copy: string, database: string): string | undefined => {
   const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
   const stats = statSync(database, { throwIfNoEntry: false })
   const { gid, uid } = stats ?? statSync(dirname(database))
-  // Without a database to replace, only root gives the copy away, to the owner of the folder.
+  // If no database is replaced, only root can give the copy to the owner of the folder.
   if (stats !== undefined || process.getuid?.() === 0) chownSync(copy, uid, gid)
   if (stats !== undefined) chmodSync(copy, stats.mode & 0o777)
   sync(copy)
   if (stats !== undefined) linkSync(database, former)
   for (const part of ["-wal", "-journal", "-shm"]) {
-    // The WAL of a damaged database could not be merged. It may have the only copy of a charge.
+    // The WAL of a damaged database could not be merged, and may contain the only copy of a charge.
     const hasData = (statSync(database + part, { throwIfNoEntry: false })?.size ?? 0) > 0
     if (hasData && part !== "-shm") renameSync(database + part, former + part)
     else rmSync(database + part, { force: true })

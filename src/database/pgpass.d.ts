@@ -1,6 +1,6 @@
-/** pgpass has no types of its own: https://github.com/hoegaarden/pgpass */
+/** Types for pgpass, which has none: https://github.com/hoegaarden/pgpass */
 declare module "pgpass" {
-  /** Calls `callback` with the password of ~/.pgpass or PGPASSFILE, or with undefined. */
+  /** Calls `callback` with the password from PGPASSFILE or ~/.pgpass, or with undefined. */
   export default function pgpass(
     login: {
       readonly host: string

@@ -1,4 +1,4 @@
-/** Retries of database statements: after conflicts and locks, and after lost connections. */
+/** Retries database statements after conflicts, locks and lost connections. */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,26 +6,28 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Runs a transaction or a single statement again after a serialization failure or a deadlock, for
- * up to 10 seconds. `withTransaction` and the single statements on PostgreSQL use it, so a store
- * does not.
+ * Repeats a transaction or a single statement after a serialization failure or a deadlock, for up
+ * to 10 seconds. `withTransaction` and single statements on PostgreSQL already do this, so a store
+ * need not.
  */
 export const retryAfterConflict = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> =>
-  // Without a conflict, `Effect.retry` would cost more than a small transaction.
+  // `Effect.retry` would cost more than a small transaction, even without a conflict.
   Effect.catchIf(effect, Failure.isConflict, () =>
     Effect.retry(effect, { while: Failure.isConflict, schedule: afterConflict }),
   )
 
-/** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
+/** Waits a random, growing time, so that two processes do not conflict again. */
 const afterConflict = Schedule.exponential("5 millis", 1.5).pipe(
   Schedule.union(Schedule.spaced("250 millis")),
   Schedule.jittered,
   Schedule.upTo("10 seconds"),
 )
 
-/** How long statements are retried after a lost connection. `authority serve` sets its own limit. */
+/**
+ * How long statements are retried after a lost connection. `authority serve` changes this limit.
+ */
 export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
   "authority/sql/ReconnectLimit",
   { defaultValue: (): Limit => ({ limit: Duration.seconds(1) }) },
@@ -33,14 +35,14 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** True to end the retries before `limit` has passed. The first retry is always made. */
+  /** Returns true to end the retries before `limit` has passed. The first retry is always made. */
   readonly isOver?: Effect.Effect<boolean>
 }
 
 /**
  * Makes a function that retries after a lost connection until the ReconnectLimit, which it reads
- * once: the fibers of requests do not have the limit. Use it only for statements that can run twice
- * without harm: the first run may have succeeded although its answer was lost.
+ * only now, because the fibers of requests do not have it. Use it only for statements that can run
+ * twice without harm: the first run may have succeeded although its answer was lost.
  */
 export const makeRetryAfterDisconnection = Effect.map(
   ReconnectLimit,

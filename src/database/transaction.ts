@@ -1,8 +1,7 @@
 /**
- * Replaces the SQL client's `withTransaction`, with four differences. Each database has its own
- * BEGIN statement. A failed COMMIT is a failure, not a defect, and is rolled back. A transaction
- * that the database rolls back because of a conflict starts again. A tracing span is created only
- * when tracing is on.
+ * Replaces the SQL client's `withTransaction`, with four differences: each database has its own
+ * BEGIN statement; a failed COMMIT is a typed failure and is rolled back; a transaction that
+ * conflicts with another starts again; and a tracing span is created only when tracing is on.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
@@ -17,15 +16,15 @@ import { retryAfterConflict } from "./retry.ts"
 
 /**
  * Makes a `withTransaction` for the client `sql`. `begin` is the statement that begins a
- * transaction. `run` executes a statement that has no parameters. The effect of a transaction may
- * run several times, so it must change nothing but the database.
+ * transaction. `run` executes a statement without parameters. The effect of a transaction may run
+ * several times, so it must change nothing but the database.
  */
 export const make = (
   sql: SqlClient.SqlClient,
   begin: string,
   run: (connection: Connection, statement: string) => Effect.Effect<unknown, SqlError>,
 ): SqlClient.SqlClient["withTransaction"] => {
-  // The database may have rolled back by itself.
+  // The database may already have rolled back.
   const rollback = (connection: Connection) => Effect.ignore(run(connection, "ROLLBACK"))
 
   const runOn = <A, E, R>(connection: Connection, effect: Effect.Effect<A, E, R>) =>
@@ -66,9 +65,9 @@ export const make = (
 }
 
 /**
- * Makes a connection that runs each statement in a transaction of its own. So the time limits that
- * begin a transaction bound every statement, and an interrupted statement keeps its connection until
- * the statement has ended.
+ * Makes a connection that runs each statement in its own transaction, so that the time limits set
+ * at BEGIN apply to every statement, and an interrupted statement keeps its connection until it has
+ * ended.
  */
 export const perStatement = (
   withTransaction: SqlClient.SqlClient["withTransaction"],
@@ -88,7 +87,7 @@ export const perStatement = (
   }
 }
 
-/** Without tracing, `Effect.withSpan` would spend time on an empty span. */
+/** Without tracing, `Effect.withSpan` would waste time on an empty span. */
 const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>
     fiber.getFiberRef(FiberRef.currentTracerEnabled)

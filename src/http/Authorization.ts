@@ -1,6 +1,6 @@
 /**
  * Admits a request by its API key. An absent, malformed, unknown, revoked or expired key gets the
- * same 401. The limits, each with 429, come after the scope and the state of the account.
+ * same 401. The limits, which answer 429, are checked after the scope and the account's state.
  */
 import { RouteContext } from "@effect/platform/HttpRouter"
 import * as Duration from "effect/Duration"
@@ -17,7 +17,7 @@ import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
 import { refuse, unavailable } from "./errorAnswer.ts"
 import { counter, RateLimit } from "./RateLimit.ts"
 
-/** Makes the check of a request. It fails with the error of the answer. */
+/** Makes the effect that admits a request or fails with the error to answer. */
 export const admission = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const { count, enter } = yield* RateLimit
@@ -58,7 +58,7 @@ const lists: ReadonlySet<string> = new Set([historyPath, statementPath, usagePat
 
 const listLimit = { requests: maxListsPerSecond, per: Duration.seconds(1) }
 
-/** Returns why a key may not make a request that needs `scope`; undefined when it may. */
+/** Returns why a key may not make a request that needs `scope`; undefined if it may. */
 const denialOf = ({ accountSuspendedAt, scopes }: AccountKey, scope: Scope) => {
   if (accountSuspendedAt !== null) return "The account is suspended."
   return scopes.includes(scope)

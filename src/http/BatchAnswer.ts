@@ -5,7 +5,7 @@ import type { Report } from "../check/Report.ts"
 
 type Data = (typeof BatchResponse.Encoded)["data"]
 
-/** Without validation: `Report` has removed figures outside 0 to 100. */
+/** Skips validation, because `Report` has removed figures outside 0 to 100. */
 export const of = ({
   creditsUsed,
   outcomes,

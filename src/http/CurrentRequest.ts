@@ -5,7 +5,7 @@ import type { AccountKey } from "../accounts/ApiKeys.ts"
 import type { Report } from "../check/Report.ts"
 import type { RequestId } from "../check/RequestId.ts"
 
-/** A new one is provided to each request. `key` and `report` are for the log. */
+/** The request in progress. `key` and `report` are filled in for the log. */
 export class CurrentRequest extends Context.Tag("authority/http/CurrentRequest")<
   CurrentRequest,
   {
@@ -17,7 +17,7 @@ export class CurrentRequest extends Context.Tag("authority/http/CurrentRequest")
 >() {}
 
 /**
- * The request in progress, for handlers and middleware, whose types allow only what the framework's
- * router provides. Dies when the server provides no CurrentRequest.
+ * The request in progress, for handlers and middleware, whose types allow only services of the
+ * framework's router. Dies when the server provides no CurrentRequest.
  */
 export const currentRequest = Effect.orDie(Effect.serviceOptional(CurrentRequest))

@@ -1,6 +1,6 @@
 /**
- * Reads the body of a request, and makes the 400 of every endpoint. The framework takes content
- * types other than JSON, and reports only the first violation, in a body of its own.
+ * Reads the body of a request, and makes the 400 of every endpoint. The framework would accept
+ * other content types than JSON, and report only the first violation in a body of another form.
  */
 import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -13,7 +13,7 @@ import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../cont
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes } from "../contract/Limits.ts"
 
-/** The schemas of an endpoint that the framework decodes. */
+/** The schemas by which the framework decodes a request to an endpoint. */
 export interface Endpoint {
   readonly pathSchema: Part
   readonly urlParamsSchema: Part
@@ -30,7 +30,7 @@ export const explained = (endpoint: Endpoint) => {
   const ofQuery = judgeOf(endpoint.urlParamsSchema, Issues.decoder)
   const ofBody = judgeOf(endpoint.payloadSchema, Issues.decoder)
   const ofHeaders = judgeOf(endpoint.headersSchema, Issues.headersDecoder)
-  // A request without a body has an empty object, where every field is optional.
+  // Where every field is optional, a request without a body counts as an empty object.
   const isOptional = ofBody({}).length === 0
 
   return <A, E, R>(app: Effect.Effect<A, E, R>) =>
@@ -40,7 +40,7 @@ export const explained = (endpoint: Endpoint) => {
       const query = yield* HttpServerRequest.ParsedSearchParams
       const isEmpty = !hasBody || (isOptional && isAbsent(request))
       const body = isEmpty ? {} : yield* json(request)
-      // The framework and handlers that ask the request for its JSON get this value.
+      // Gives this value to the framework and to handlers that ask the request for its JSON.
       Object.defineProperty(request, "json", { value: Effect.succeed(body) })
       const issues = [...ofPath(params), ...ofQuery(query), ...ofBody(body)]
       const all = issues.length > 0 ? issues : ofHeaders(request.headers)
@@ -48,7 +48,7 @@ export const explained = (endpoint: Endpoint) => {
     })
 }
 
-/** Makes the function that lists the violations in one part of a request. */
+/** Makes a function that lists the violations in one part of a request. */
 const judgeOf = (part: Part, decoderOf: typeof Issues.decoder) => {
   const decode = decoderOf(
     Option.match(part, { onNone: () => Schema.Unknown, onSome: ({ ast }) => Schema.make(ast) }),
@@ -57,9 +57,9 @@ const judgeOf = (part: Part, decoderOf: typeof Issues.decoder) => {
 }
 
 /**
- * Returns the value of the body. Fails with the 400 of another content type or of invalid JSON, and
- * with 413. A client that hangs up, or sends chunks of twice the limit, interrupts the fiber: its
- * connection is closed then.
+ * Returns the decoded JSON of the body. Fails with a 400 for another content type or invalid JSON,
+ * and with a 413 for a body that is too long. A client that hangs up or sends twice the limit
+ * interrupts the fiber, and its connection is closed.
  */
 const json = (
   request: HttpServerRequest.HttpServerRequest,
@@ -69,11 +69,10 @@ const json = (
   return Number(length) > maxBodyBytes ? tooLarge : Effect.flatMap(bytesOf(request), parse)
 }
 
-/** True when the request has no body. An empty one counts. */
+/** True when the request has no body or an empty one. */
 const isAbsent = ({ headers }: HttpServerRequest.HttpServerRequest) =>
   headers["transfer-encoding"] === undefined && Number(headers["content-length"] ?? 0) === 0
 
-/** True for the content type of JSON, with or without parameters. */
 export const isJson = (contentType = "") => /^\s*application\/json\s*(;|$)/i.test(contentType)
 
 const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
@@ -84,7 +83,7 @@ const bytesOf = (request: HttpServerRequest.HttpServerRequest) =>
     for await (const chunk of source) {
       length += chunk.length
       if (length <= maxBodyBytes) chunks.push(chunk)
-      // To leave the loop would not close the connection.
+      // Leaving the loop would not close the connection.
       else if (length > 2 * maxBodyBytes) source.destroy()
     }
     return length > maxBodyBytes ? undefined : Buffer.concat(chunks)

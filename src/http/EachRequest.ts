@@ -1,7 +1,7 @@
 /**
- * What happens around the handler of each request: its id and its deadline, the check of its
- * headers, its log line and its meters, and the answers that no handler gives. A request that was
- * read goes on when its client leaves.
+ * What happens around the handler of each request: its id and deadline, the check of its headers,
+ * its log line and metrics, and the answers that no handler gives. A request that was completely
+ * read continues even if its client disconnects.
  */
 import { randomFillSync } from "node:crypto"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -34,7 +34,7 @@ import * as RequestLog from "./telemetry/RequestLog.ts"
 import type { Path } from "./Routes.ts"
 
 export interface Options {
-  /** Origins whose pages may call the API from a browser. `*` allows every origin. */
+  /** The origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly requestTimeout: Duration.DurationInput
 }
@@ -42,7 +42,7 @@ export interface Options {
 export interface Server {
   readonly pathOf: (url: string) => Path | undefined
   readonly isDraining: () => boolean
-  /** The requests that are under way, also those whose client has left. */
+  /** The requests in progress, including those whose client has disconnected. */
   readonly running: FiberSet.FiberSet
 }
 
@@ -71,7 +71,7 @@ export const make = (server: Server, options: Options) => {
         Effect.interruptible,
         FiberSet.run(running),
       )
-      // Waits for the exit: joining the fiber would also take over its context.
+      // Waits for the exit, because joining the fiber would also take over its context.
       const exit = yield* Effect.interruptible(Fiber.await(fiber)).pipe(
         Effect.onInterrupt(() => (source.complete ? Effect.void : Fiber.interruptFork(fiber))),
       )
@@ -95,7 +95,7 @@ export const arrive = (request: Target, path: Path | undefined, startedAt: numbe
   startedAt,
 })
 
-// Random bytes for 256 ids: making all of them takes hardly longer than making those of one id.
+// Random bytes for 256 ids, which take hardly longer to make than those for one id.
 const pool = new Uint8Array(16 * 256)
 let used = pool.length
 
@@ -148,8 +148,8 @@ const completed =
         : HttpServerResponse.setHeader(answer, "vary", withOrigin(response.headers["vary"]))
     })
 
-// Answers 404 or 405 without a route, and 500 after a defect. The contract's errors do not reach
-// this function, because the routes encode them.
+// Answers 404 or 405 when there is no route, and 500 after a defect. Errors of the contract never
+// get here, because the routes encode them.
 export const answerFailure =
   ({ current, path, request }: Arrived) =>
   (cause: Cause.Cause<unknown>) => {
@@ -171,7 +171,7 @@ const noRoute = (method: string, path: Path | undefined) => {
   )
 }
 
-// No cache may store the answers to requests for these paths.
+// Answers to requests for these paths must not be cached.
 const isPrivate = (path: string) => /^\/+(?:v1|admin|mcp)(?:[/?]|$)/i.test(path)
 
 const withOrigin = (vary: string | undefined) => (vary === undefined ? "Origin" : `${vary}, Origin`)

@@ -1,7 +1,7 @@
 /**
- * Answers a batch without the framework, which takes most of the time of a request whose figures are
- * known. It takes a valid request that arrived whole, and leaves all others to the framework as they
- * came. The service gives the same answers without this file.
+ * Answers batches without the framework, which takes most of the time of a request whose figures
+ * are known. It handles only valid requests that arrived complete, and leaves all others to the
+ * framework, unread. Without this file, the service gives the same answers.
  */
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http"
 import { isUtf8 } from "node:buffer"
@@ -29,7 +29,7 @@ interface Options extends EachRequest.Options {
   readonly isTraced: boolean
 }
 
-/** Makes a function that puts the fast path before another handler of requests. */
+/** Makes a function that puts the fast path before another request handler. */
 export const make = (server: EachRequest.Server, options: Options) =>
   Effect.gen(function* () {
     const admit = yield* Authorization.admission
@@ -54,13 +54,13 @@ export const make = (server: EachRequest.Server, options: Options) =>
       )
 
     return (otherwise: RequestListener): RequestListener => {
-      // The framework adds the headers of CORS, and the spans of traced requests.
+      // Only the framework adds the CORS headers and the spans of traced requests.
       const isOff = path === undefined || options.isTraced || options.corsOrigins.length > 0
       if (isOff) return otherwise
       return (request, response) => {
         if (!isBatch(request)) return otherwise(request, response)
         const startedAt = MonotonicClock.unsafeNow(clock)
-        // Now the parser has read the body, if it arrived with the headers.
+        // By the next tick, the parser has read the body if it arrived with the headers.
         process.nextTick(() => {
           const asked = askedBy(request)
           if (asked === undefined) return otherwise(request, response)
@@ -76,7 +76,6 @@ export const make = (server: EachRequest.Server, options: Options) =>
     }
   })
 
-/** What a request asks for, decoded. */
 interface Asked {
   readonly secret: Redacted.Redacted<string>
   readonly headers: typeof BatchHeaders.Type
@@ -93,7 +92,7 @@ const isBatch = (request: IncomingMessage) =>
 const askedBy = (request: IncomingMessage): Asked | undefined => {
   const secret = request.headers["x-api-key"]
   const length = Number(request.headers["content-length"])
-  // A body of no bytes is not read, because that would end it.
+  // Does not read an empty body, because that would end the stream.
   const isWhole = length > 0 && request.readableLength === length
   const headers = Option.getOrUndefined(decodeHeaders(request.headers))
   if (!isWhole || typeof secret !== "string" || headers === undefined) return undefined

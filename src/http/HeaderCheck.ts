@@ -1,5 +1,5 @@
 /**
- * Refuses a request with an invalid `Host` or `Transfer-Encoding`, or an unsupported
+ * Refuses a request with an invalid `Host` or `Transfer-Encoding` or an unsupported
  * `Content-Encoding`. The check runs on every path, before authentication and routing.
  */
 import type { IncomingMessage } from "node:http"
@@ -8,7 +8,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { invalidRequestBody } from "../contract/Envelope.ts"
 import { failure } from "./errorAnswer.ts"
 
-/** Returns the error response, or undefined when the headers are valid. */
+/** Returns the error response; undefined when the headers are valid. */
 export const refusalOf = (
   request: IncomingMessage,
 ): HttpServerResponse.HttpServerResponse | undefined => {
@@ -26,8 +26,7 @@ const hostMessage = "The request must have exactly one Host header, in the form 
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 
-// True when there is exactly one `Host` line and its value is valid. In HTTP/1.0, a request without
-// `Host` is valid too.
+// True when there is exactly one `Host` line and its value is valid. HTTP/1.0 also allows none.
 const hasValidHost = ({ httpVersion, rawHeaders }: IncomingMessage) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -9,8 +9,8 @@ import { Listener } from "./NodeServer.ts"
 
 export const paths = ["/health/live", "/health/ready"] as const
 
-// Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
-// every replica out of service, although cached figures and the chain's next provider still work.
+// An open circuit is reported, but causes no 503: the load balancer would take every replica out of
+// service, although cached figures and the chain's next provider still work.
 const stateOf = (circuit: Circuit) => {
   const reason = reasonOf(circuit)
   const state = circuit.openReason === undefined ? "paused" : "open"
@@ -24,7 +24,9 @@ const [working, done, listening] = ["working", "done", "listening"]
 
 const notReady = "The service is not ready for requests; the field 'parts' of this answer says why."
 
-/** `/health/live` answers 200 while the process runs, `/health/ready` when it can serve requests. */
+/**
+ * `/health/live` answers 200 while the process runs, `/health/ready` while it can serve requests.
+ */
 export const make = Effect.gen(function* () {
   const health = yield* Health
   const listener = yield* Listener

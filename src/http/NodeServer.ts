@@ -15,23 +15,23 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** How the names of the settings of host and port begin. Default: `AUTHORITY`. */
+  /** The prefix of the settings for host and port. Default: `AUTHORITY`. */
   readonly settingPrefix?: string
   /** Further connections are refused at once. */
   readonly maxConnections: number
-  /** Overrides of `defaultLimits`, for tests. */
+  /** Replaces some of `defaultLimits` in tests. */
   readonly limits?: Partial<Limits>
 }
 
-/** The limits of one connection. Times are in milliseconds. */
+/** The limits of one connection, in milliseconds. */
 export const defaultLimits = {
-  /** For the headers of a request, from the start of its connection or from its first byte. */
+  /** How long a request's headers may take, from its first byte or the connection's start. */
   headersMs: 15_000,
-  /** For headers and body together. */
+  /** How long a request's headers and body together may take. */
   requestMs: 60_000,
-  /** Without traffic, between two requests or while a client does not read its answer. */
+  /** How long a connection may stay idle, between requests or with an unread answer. */
   idleMs: 60_000,
-  /** From an error before the end of a request, which its client has to read, to the closing. */
+  /** How long a connection stays open after an early error, so that the client can read it. */
   refusedMs: 1000,
 }
 
@@ -45,11 +45,14 @@ export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
-    /** Throws when the server does not listen yet. */
+    /** Throws when the server is not listening yet. */
     readonly address: () => { readonly port: number; readonly url: string }
     /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
-    /** Waits until all connections are closed. Idle ones end soon, after what is on the wire. */
+    /**
+     * Waits until all connections are closed. Idle ones are closed soon, after any request that is
+     * already on its way.
+     */
     readonly drain: Effect.Effect<void>
   }
 >() {}
@@ -60,26 +63,26 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
-    // How often Node looks for connections that exceed the two limits, in milliseconds.
+    // How often Node looks for connections that exceed these two limits, in milliseconds.
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
-    // `HeaderCheck` checks the header, and answers in the envelope.
+    // `HeaderCheck` checks the header instead, and answers in the envelope.
     requireHostHeader: false,
   })
   server.maxConnections = options.maxConnections
   server.timeout = limits.idleMs
   server.on("request", (request, response) => {
-    // An idle client reads no answer. While the answer is being made, it cannot.
+    // Once the headers are sent, an idle client is not reading the answer. Before, it is waiting.
     response.on("timeout", (socket) => {
       if (response.headersSent) socket.destroy()
     })
-    // A connection that closes at once could lose the answer.
+    // If the connection closed at once, the client could lose the answer.
     response.on("finish", () => {
       if (request.complete) return
       setTimeout(() => request.complete || request.destroy(), limits.refusedMs).unref()
     })
   })
-  // Node would answer 417 to any `Expect` other than `100-continue`. We ignore the header.
+  // Node would answer 417 to any `Expect` other than `100-continue`. We ignore the header instead.
   server.on("checkExpectation", (request, response) => {
     server.emit("request", request, response)
   })

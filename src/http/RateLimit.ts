@@ -1,6 +1,6 @@
 /**
- * Limits the requests of an account in a time window, and those of a key that are under way, in each
- * process. The headers follow the IETF draft on RateLimit header fields.
+ * Limits, in each process, an account's requests in a time window and a key's requests in progress.
+ * The headers follow the IETF draft on RateLimit header fields.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -23,9 +23,9 @@ export interface Limit {
 export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   RateLimit,
   {
-    /** Counts a request. Returns the 429 when the account is above its limit, else undefined. */
+    /** Counts a request. Returns a 429 when the account exceeds its limit, otherwise undefined. */
     readonly count: (account: AccountId) => TooManyRequests | undefined
-    /** Counts a request of the key as under way until the scope ends, or refuses it. */
+    /** Counts a request of the key as in progress until the scope ends, or refuses it. */
     readonly enter: (key: ApiKeyId) => Effect.Effect<void, TooManyRequests, Scope.Scope>
   }
 >() {}

@@ -1,4 +1,4 @@
-/** The routes of a server: an API, the pages and the operator's paths. */
+/** The routes of a server: an API, its pages and the operator's paths. */
 import type { HttpApi } from "@effect/platform/HttpApi"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type { HttpApiGroup } from "@effect/platform/HttpApiGroup"
@@ -29,8 +29,8 @@ type Group = HttpApiGroup.Any & {
 }
 
 /**
- * Makes the routes of an API like `HttpLayerRouter.addHttpApi`, with our own 400 inside of the API's
- * middleware. `wrap` wraps each handler.
+ * Makes the routes of an API like `HttpLayerRouter.addHttpApi`, but with our own 400 inside of the
+ * API's middleware. `wrap` wraps each handler.
  */
 export const ofApi = <Id extends string, Groups extends Group, E, R>(
   api: HttpApi<Id, Groups, E, R>,
@@ -43,7 +43,7 @@ export const ofApi = <Id extends string, Groups extends Group, E, R>(
     return Array.from(routes).flatMap(({ handler, method, path }): ReadonlyArray<Route> => {
       const endpoint = endpoints.find((one) => one.path === path && one.method === method)
       if (endpoint === undefined) return []
-      // The type of the middleware leaves out the services of each request.
+      // The middleware's type leaves out the services that each request provides.
       const app = wrap(Decoding.explained(endpoint)(handler as App)) as Effect.Effect<Response>
       const route = HttpRouter.makeRoute(method, path, withMiddleware(app))
       return [{ route, endpoint: endpoint.name }]
@@ -80,7 +80,7 @@ const metrics = Effect.map(Prometheus.make, (text) =>
   ),
 )
 
-// Generated at the first request for it, because generating it earlier would delay the start.
+// Generated when it is first requested, because generating it earlier would delay the start.
 const openApi = Effect.cached(
   Effect.promise(async () => {
     const { fromApi } = await import("@effect/platform/OpenApi")
@@ -95,10 +95,10 @@ export interface Path {
   readonly endpoints: Readonly<Record<string, string>>
 }
 
-/** How paths are found. Names of accounts are longer than the router allows by default. */
+/** Account names can be longer than the router allows by default. */
 export const config = { maxParamLength: 1000 }
 
-/** Makes a function that finds the path of a URL, whatever the method is. */
+/** Makes a function that finds the route of a URL, whatever the method is. */
 export const pathFinder = (routes: ReadonlyArray<Route>) => {
   const paths = new Map<HttpRouter.PathInput, Path>()
   for (const { endpoint, route } of routes) {

@@ -1,6 +1,6 @@
 /**
- * Serves the API over HTTP, on the framework's server. The server starts to listen after everything
- * that a request needs is built.
+ * Serves the API over HTTP, on the framework's server. It starts to listen once everything that a
+ * request needs is built.
  */
 import * as Headers from "@effect/platform/Headers"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
@@ -20,18 +20,18 @@ import * as RateLimit from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 
 export interface Options extends NodeServer.Options, EachRequest.Options {
-  /** The maximum duration of requests in flight after a shutdown has begun. */
+  /** How long requests may continue after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** Of each account; undefined for no limit. */
+  /** The limit of each account; undefined for none. */
   readonly rateLimit: RateLimit.Limit | undefined
-  /** Tracing costs time, so it is off when no exporter is configured. */
+  /** Tracing takes time, so it is off when no exporter is configured. */
   readonly isTraced: boolean
-  /** True when figures may be synthetic. The console then shows a notice. */
+  /** True when figures may be synthetic, which the console then points out. */
   readonly hasSyntheticFigures: boolean
 }
 
 export interface AdministrationOptions<R = never> {
-  /** The address of a server of its own. Undefined: the server of the API serves it too. */
+  /** The address of a separate server; undefined when the API's server also serves it. */
   readonly own: Pick<NodeServer.Options, "host" | "port"> | undefined
   readonly routes: Effect.Effect<ReadonlyArray<Routes.Route>, never, R>
 }
@@ -118,10 +118,10 @@ const stop = (
     yield* Effect.timeoutOption(Effect.interruptible(end), "1 second")
   })
 
-/** A span records the URL, and a mistyped URL or a query may contain an API key. */
+/** A span records the URL, but a mistyped URL or a query may contain an API key. */
 const isTraced = (url: string, path: Routes.Path | undefined) =>
   path?.path === url && !Routes.operatorPaths.includes(url)
 
-/** Spans do not record these headers, which may hold the secrets of a client or of a proxy. */
+/** Keeps these headers out of spans, because they may contain secrets of a client or a proxy. */
 const unrecordedHeaders =
   /^(?!(?:content-encoding|content-length|content-type|host|idempotent-replayed|origin|ratelimit|retry-after|user-agent|x-limit|x-request-id)$)/i

@@ -24,7 +24,6 @@ export const refuse = <E extends ContractError>(error: E): Effect.Effect<never, 
     Effect.fail(error),
   )
 
-/** The 503 of a database that did not answer in time. */
 export const unavailable = () =>
   new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage })
 
@@ -34,7 +33,7 @@ export const refuseUnavailable = () => refuse(unavailable())
 export const reading = <A, E, R>(read: Effect.Effect<A, E, R>) =>
   Effect.catchTag(inTime(read), "StoreTimeout", refuseUnavailable)
 
-/** Maps a refusal or a timeout of the ledger to the contract's error. */
+/** Turns a refusal or a timeout of the ledger into an error of the contract. */
 export const errorOf = (
   refusal: Refusal | StoreTimeout,
   batch: Pick<Batch, "idempotencyKey" | "requestId">,

@@ -1,6 +1,6 @@
 /**
- * The handlers of the endpoints in the API contract. They translate HTTP requests to calls of
- * `AuthorityCheck` and `CreditLedger`, and the results to HTTP answers.
+ * The handlers of the API contract's endpoints. They turn HTTP requests into calls of
+ * `AuthorityCheck` and `CreditLedger`, and the results into HTTP answers.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -37,8 +37,8 @@ import { errorOf, reading, refuse, refuseUnavailable } from "./errorAnswer.ts"
 type OneByOne = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 /**
- * Makes a function that runs effects one after another, each in a turn of its own of the event loop.
- * Long answers that were asked for at once would make other requests wait for all of them.
+ * Makes a function that runs effects one after another, each in a separate turn of the event loop,
+ * so that simultaneous requests for long answers do not delay all others.
  */
 export const makeOneByOne = Effect.map(
   Effect.makeSemaphore(1),
@@ -117,10 +117,11 @@ export const checkBatch = (
     })
   })
 
-/** A schema would take longer to encode a long list than all other steps together. */
+/**
+ * Skips the schema, which would take longer to encode a long list than all other steps together.
+ */
 const unencoded = <Answer>(answer: Answer) => HttpServerResponse.unsafeJson(answer)
 
-/** Answers with the history of a URL. */
 export const answerHistory =
   (
     history: FigureHistory.FigureHistory["Type"],
@@ -145,7 +146,7 @@ interface HistoryQuery {
   readonly limit: number
 }
 
-/** The refusal of a request whose `url` is absent or not a public web address. */
+/** Refuses a request whose `url` is absent or not a public web address. */
 const noTarget = ({ input, problem }: InvalidUrl) => {
   const message =
     input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
@@ -155,7 +156,7 @@ const noTarget = ({ input, problem }: InvalidUrl) => {
 const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
   ledger.balance(accountId).pipe(
     Effect.catchAll(refuseUnavailable),
-    // A negative balance is a defect of the ledger: `creditsOf` throws and the answer is 500.
+    // A negative balance is a defect of the ledger: `creditsOf` throws, and the answer is a 500.
     Effect.map((balance) => creditsOf(Balance.available(balance))),
   )
 

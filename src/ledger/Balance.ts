@@ -1,7 +1,6 @@
 /**
  * Pure rules for an account's credits. A store loads a `Balance`, applies one of these functions
- * and saves the result. Memory, SQLite and PostgreSQL share these functions, so all stores behave
- * the same.
+ * and saves the result, so every store behaves the same.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -16,23 +15,22 @@ import { Credits, creditsOf } from "./Credits.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /**
- * The credits of an account: the sums of all grants less all corrections, of all charges and of the
- * open holds.
+ * The credits of an account: the sum of its grants minus its corrections, the sum of its charges,
+ * and the sum of its open holds.
  */
 export const Funds = Schema.Struct({ granted: Credits, charged: Credits, held: Credits })
 export type Funds = typeof Funds.Type
 
-/** Summary of one account's books. */
+/** The balance of one account, with the length and the last hash of its ledger. */
 export const Balance = Schema.Struct({
   ...Funds.fields,
-  /** Number of entries, which is also the `sequence` of the last entry. */
+  /** The number of ledger entries, which is also the `sequence` of the last one. */
   entries: Schema.NonNegativeInt,
-  /** Hash of the last entry; `genesisHash` when there are no entries. */
+  /** The hash of the last ledger entry; `genesisHash` when there are no entries. */
   head: Schema.String,
 })
 export type Balance = typeof Balance.Type
 
-/** The balance of an account without entries. */
 export const empty: Balance = {
   granted: creditsOf(0),
   charged: creditsOf(0),
@@ -41,7 +39,7 @@ export const empty: Balance = {
   head: genesisHash,
 }
 
-/** Credits that the account can still spend. */
+/** The credits that the account can still spend. */
 export const available = ({ charged, granted, held }: Funds): number => granted - charged - held
 
 /** Sets credits aside. Fails with InsufficientCredits when fewer than `amount` are available. */
@@ -67,8 +65,9 @@ export const checkCharge = (hold: Hold, charge: Charge) => {
 }
 
 /**
- * Charges an open hold, ends it, and returns the new balance and the ledger entry. A charge of 0
- * makes no entry. `at` and `heldAt`, when the hold was opened, are in epoch milliseconds. Throws when the charge exceeds the hold.
+ * Charges an open hold and ends it. Returns the new balance and the ledger entry; a charge of 0
+ * makes no entry. `at` is the time of the charge, and `heldAt` the time at which the hold was
+ * opened, both in epoch milliseconds. Throws when the charge exceeds the hold.
  */
 export const settle = (
   balance: Balance,
@@ -96,12 +95,12 @@ export const settle = (
   )
 }
 
-/** What an operator does. `at` is the time in epoch milliseconds. */
+/** A grant or a correction by an operator. `at` is in epoch milliseconds. */
 export type Act = Pick<LedgerEntry, "accountId" | "amount" | "note" | "at">
 
 type Acted<E> = Either.Either<readonly [Balance, LedgerEntry], E>
 
-/** Adds credits. Fails when all grants of the account add up to more than 2^53 - 1 credits. */
+/** Adds credits. Fails when the account's grants would add up to more than 2^53 - 1 credits. */
 export const grant = (balance: Balance, act: Act): Acted<GrantTooLarge> => {
   const grantable = Number.MAX_SAFE_INTEGER - balance.granted
   return act.amount > grantable
@@ -109,7 +108,7 @@ export const grant = (balance: Balance, act: Act): Acted<GrantTooLarge> => {
     : Either.right(adjust(balance, act.amount, { ...act, kind: "grant" }))
 }
 
-/** Takes credits away that were granted by mistake. Fails when fewer are available. */
+/** Takes back credits that were granted by mistake. Fails when fewer are available. */
 export const correct = (balance: Balance, act: Act): Acted<CorrectionTooLarge> =>
   act.amount > available(balance)
     ? Either.left(new CorrectionTooLarge({ amount: act.amount, available: available(balance) }))

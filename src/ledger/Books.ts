@@ -1,7 +1,7 @@
 /**
- * The books of some accounts: balances, open holds and idempotency keys, and a record of changes.
- * The store makes one for each transaction: it fills the `Books` with the locked rows and writes the
- * changes back.
+ * The books of some accounts: their balances, open holds and idempotency keys, and a record of what
+ * changed. The store makes one `Books` for each transaction, fills it with the locked rows, and
+ * writes the changes back.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -25,29 +25,26 @@ import {
 import type { LedgerEntry } from "./LedgerEntry.ts"
 import * as Usage from "./usage/Usage.ts"
 
-/** A hold that is not yet settled or released. */
 export interface OpenHold extends Hold {
-  /** End of the lease, in epoch milliseconds. */
   readonly expiresAt: number
   /**
-   * The time of the commit that opened the hold, in epoch milliseconds; null for the holds of
-   * versions that did not store it.
+   * When the hold was opened, in epoch milliseconds; null for holds opened by versions that did not
+   * store it.
    */
   readonly heldAt: number | null
 }
 
-/** An idempotency key, the request that owns it, and the stored answer for a repeat. */
+/** An idempotency key, the request that owns it, and the answer stored for repeated requests. */
 export interface KeyRecord {
   readonly accountId: AccountId
   readonly key: string
-  /** Hash of the submitted URLs. */
+  /** Hash of the submitted URLs and the honoured preferences. */
   readonly fingerprint: string
   readonly requestId: RequestId
-  /** Null until the request is settled. */
   readonly answer: string | null
   /**
-   * When the idempotency key expires, in epoch milliseconds. Without a stored answer, this is the end
-   * of the hold's lease; with one, it is 24 hours after the answer was stored.
+   * When the idempotency key expires, in epoch milliseconds: at the end of the hold's lease, or,
+   * once an answer is stored, 24 hours after that.
    */
   readonly expiresAt: number
 }
@@ -59,18 +56,14 @@ export interface KeyRecord {
 export type Refusal =
   InsufficientCredits | LimitExceeded | BudgetExceeded | IdempotencyKeyReused | IdempotencyKeyInUse
 
-/**
- * Balances, holds and idempotency keys in memory, with the rules that change them. Times are epoch
- * milliseconds.
- */
+/** The rules that change balances, holds and idempotency keys. Times are epoch milliseconds. */
 export class Books {
-  /** Accounts whose balance changed since this object was made. */
   readonly changed = new Set<AccountId>()
   readonly openedHolds = new Map<RequestId, OpenHold>()
   readonly endedHolds: Array<RequestId> = []
   readonly newEntries: Array<LedgerEntry> = []
   readonly budgets: Budgets
-  /** What was used since this object was made: one sum for each account, key and day. */
+  /** The usage counted since this object was made: one sum for each account, key and day. */
   readonly usage = new Map<string, Usage.DailyUsage>()
 
   private readonly leaseMs: number
@@ -81,9 +74,9 @@ export class Books {
   private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
   /**
-   * `leaseMs` is the lifetime of a hold that is neither settled nor released, and of an idempotency
-   * key without a stored answer. `leaseClockAheadMs` is how far the clock that judges leases is
-   * ahead of the times that the methods are given.
+   * `leaseMs` is how long a hold stays open if it is neither settled nor released; an idempotency
+   * key without a stored answer lasts equally long. `leaseClockAheadMs` is how far the clock that
+   * judges leases is ahead of the clock that gives the methods their times.
    */
   constructor(
     leaseMs: number,
@@ -109,18 +102,12 @@ export class Books {
     return this.holds.values()
   }
 
-  /**
-   * Current records of the idempotency keys that were taken or got an answer since this object was
-   * made.
-   */
+  /** The idempotency keys that were taken or got an answer since this object was made. */
   get writtenKeys(): ReadonlyArray<KeyRecord> {
     return Array.from(this.changedKeys.keys()).flatMap((id) => this.keys.get(id) ?? [])
   }
 
-  /**
-   * Idempotency keys that were deleted since this object was made, and that no request has taken
-   * since.
-   */
+  /** The idempotency keys that were deleted since this object was made and not taken again. */
   get freedKeys(): ReadonlyArray<Pick<KeyRecord, "accountId" | "key">> {
     return Array.from(this.changedKeys).flatMap(([id, key]) => (this.keys.has(id) ? [] : [key]))
   }
@@ -135,7 +122,8 @@ export class Books {
     // An earlier commit has already opened the hold of this request, but the database's answer to
     // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
-    // The lease of the key's former request is over, so its hold is too, before any sweep.
+    // When the lease of the key's previous request has ended, its hold ends here, without waiting
+    // for a sweep.
     const former = this.holds.get(this.keyOf(hold)?.requestId ?? hold.requestId)
     if (former !== undefined) {
       this.end(former, Balance.release(this.balance(hold.accountId), former), 0)
@@ -154,8 +142,7 @@ export class Books {
 
   /**
    * Charges a hold, ends it, and stores the answer under the hold's idempotency key. Fails and
-   * charges nothing when the hold has ended, or when another request owns the key and so pays for
-   * the answer.
+   * charges nothing when the hold has already ended, or when another request owns the key.
    */
   settle(
     hold: Hold,
@@ -192,8 +179,8 @@ export class Books {
   }
 
   /**
-   * Gives all credits of a hold back to the account, and deletes the hold's idempotency key unless
-   * the key has a stored answer. The result is false when the hold had already ended, else true.
+   * Returns all credits of a hold to the account, and deletes the hold's idempotency key unless it
+   * has a stored answer. Returns false when the hold had already ended.
    */
   release(hold: Hold): Either.Either<boolean> {
     const record = this.keyOf(hold)
@@ -205,19 +192,18 @@ export class Books {
     return Either.right(open !== undefined)
   }
 
-  /** Adds credits to the account. */
   grant(act: Balance.Act): Either.Either<Balance.Balance, GrantTooLarge> {
     return this.change(Balance.grant(this.balance(act.accountId), act))
   }
 
-  /** Takes away credits that were granted by mistake. */
+  /** Takes back credits that were granted by mistake. */
   correct(act: Balance.Act): Either.Either<Balance.Balance, CorrectionTooLarge> {
     return this.change(Balance.correct(this.balance(act.accountId), act))
   }
 
   /**
-   * Finds the answer that is stored under the hold's idempotency key. Callers look for this answer
-   * before they check the balance, because a replay needs no credits.
+   * Finds the answer stored under the hold's idempotency key. Callers look for it before they check
+   * the balance, because a replay needs no credits.
    */
   private storedAnswer(
     hold: Hold,
@@ -300,15 +286,14 @@ export class Books {
     this.changedKeys.set(idOf(accountId, key), record)
   }
 
-  /** Forgets a key whose time is over. A store in SQL deletes the row instead. */
+  /** Forgets an expired key. */
   deleteKey({ accountId, key }: KeyRecord) {
     this.keys.delete(idOf(accountId, key))
     this.changedKeys.set(idOf(accountId, key), { accountId, key })
   }
 }
 
-// U+0000 separates the two parts, because neither an account id nor an idempotency key contains
-// U+0000.
+// Neither an account id nor an idempotency key contains U+0000, so it can separate them.
 const idOf = (accountId: AccountId, key: string) => `${accountId}\u0000${key}`
 
 const nothingStored = Either.right(Option.none<string>())

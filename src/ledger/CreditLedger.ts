@@ -1,11 +1,11 @@
 /**
  * The port (interface) to the credits of all accounts. `open` holds credits for a request. `settle`
- * ends the hold: it charges at most the held credits, and gives the other held credits back to the
- * account. `charge` does both in one commit. A hold that nobody ends is over with its lease. A
- * repeated request with the same idempotency key gets the stored answer and is not charged again.
+ * ends the hold: it charges at most the held credits and returns the rest to the account. `charge`
+ * does both in one commit. A hold that nobody ends expires with its lease. A repeated request with
+ * the same idempotency key gets the stored answer and is not charged again.
  *
- * `Books` has the rules of these methods. `SqlCreditLedger` makes a change of each call, commits
- * the changes of concurrent requests together, and ends the holds whose lease is over.
+ * `Books` contains the rules. `SqlCreditLedger` turns each call into a change, commits the changes
+ * of concurrent requests together, and ends holds whose lease has expired.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -26,7 +26,7 @@ import type { StoreTimeout } from "./StoreTimeout.ts"
 /** Sums over all accounts, for monitoring. */
 export interface Totals {
   readonly held: Credits
-  /** For each amount passed to `totals`: how many accounts have fewer credits available. */
+  /** For each amount passed to `totals`, how many accounts have fewer credits available. */
   readonly accountsBelow: ReadonlyArray<number>
 }
 
@@ -37,35 +37,34 @@ export interface Period {
 }
 
 /**
- * A ledger that is not in the service's database implements all methods. The service calls every
- * method but `statement` and `verify`, which only verbs of the CLI call, on the database's ledger.
+ * A ledger outside of the service's database must implement every method. The service itself never
+ * calls `statement` and `verify`; only commands do, on the database's ledger.
  *
  * Amounts are whole credits. A method that changes the ledger cannot be interrupted; when it
- * succeeds, its change is durable. Every method except `release` may die with StoreFailure. After a
- * StoreFailure it is unknown whether the change was committed. A method that takes too long fails
- * with StoreTimeout: `balance` and `budgets` at the Deadline of the request, `open`, `settle` and
- * `charge` about one second after the Deadline.
+ * succeeds, its change is durable. Every method except `release` may die with StoreFailure, and
+ * then it is unknown whether the change was committed. A method that takes too long fails with
+ * StoreTimeout: `balance` and `budgets` at the Deadline of the request; `open`, `settle` and
+ * `charge` about one second later.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
     readonly balance: (account: AccountId) => Effect.Effect<Funds, StoreTimeout>
     /**
-     * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
-     * key has a stored answer, returns that answer and changes nothing. Fails with LimitExceeded
-     * when the amount is above the hold's limit, with InsufficientCredits, with BudgetExceeded
-     * when the amount does not fit into the budget of the hold's API key, with IdempotencyKeyReused
-     * when the key was used for other URLs, or with IdempotencyKeyInUse when the first request with
-     * the key has no answer yet. These errors change nothing. When `open` ends with StoreFailure or
-     * StoreTimeout, the hold may have been committed nevertheless. In that case the ledger releases
-     * the hold.
+     * Sets credits aside and takes the hold's idempotency key, if any, in one commit. When the key
+     * has a stored answer, returns that answer and changes nothing. Fails, and changes nothing,
+     * with LimitExceeded when the amount exceeds the hold's limit, with InsufficientCredits, with
+     * BudgetExceeded when the amount does not fit into the API key's budget, with
+     * IdempotencyKeyReused when the fingerprint differs from the first request's, or with
+     * IdempotencyKeyInUse while the first request has no answer. After StoreFailure or StoreTimeout
+     * the hold may have been committed; the ledger then releases it.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Ends a hold in one commit: charges the account, gives the uncharged credits of the hold back,
-     * and stores the answer under the hold's idempotency key for 24 hours. When the hold has ended
-     * or another request owns the key, `settle` releases the hold, charges nothing, stores nothing
-     * and fails with HoldExpired. Dies when the charge exceeds the hold.
+     * Ends a hold in one commit: charges the account, returns the uncharged credits, and stores the
+     * answer under the hold's idempotency key for 24 hours. When the hold has already ended or
+     * another request owns the key, releases the hold, charges and stores nothing, and fails with
+     * HoldExpired. Dies when the charge exceeds the hold.
      */
     readonly settle: (
       hold: Hold,
@@ -74,8 +73,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     ) => Effect.Effect<void, HoldExpired | StoreTimeout>
     /**
      * Does `open` and `settle` in one commit, for a charge that is known in advance. Returns and
-     * fails like `open`. Fails with InsufficientCredits when fewer credits than the hold's amount
-     * are available, even if the charge is lower.
+     * fails like `open`. Fails with InsufficientCredits when the available credits do not cover the
+     * hold's amount, even if the charge is lower.
      */
     readonly charge: (
       hold: Hold,
@@ -83,16 +82,15 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       answer?: string | undefined,
     ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Gives all credits of a hold back to the account and deletes the idempotency key of the hold,
-     * in one commit. Does nothing when the hold was settled. Does not delete a key that has an
-     * answer or belongs to another request. Ignores the Deadline, and commits after all earlier
-     * changes of this process. Succeeds even when the store fails; `expire` then releases the hold
-     * later.
+     * Returns all credits of a hold to the account and deletes the hold's idempotency key, in one
+     * commit. Does nothing when the hold was settled, and keeps a key that has an answer or belongs
+     * to another request. Ignores the Deadline, and commits after all earlier changes of this
+     * process. Succeeds even when the store fails; `expire` then releases the hold later.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
     /**
-     * Adds credits and returns the balance. Fails with GrantTooLarge when the sum of grants exceeds
-     * 2^53 - 1.
+     * Adds credits and returns the balance. Fails with GrantTooLarge when the account's grants
+     * would add up to more than 2^53 - 1 credits.
      */
     readonly grant: (
       account: AccountId,
@@ -100,8 +98,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       note: string | null,
     ) => Effect.Effect<Funds, GrantTooLarge>
     /**
-     * Takes away credits that were granted by mistake, and returns the balance: `granted` is lower
-     * by `amount`. Fails with CorrectionTooLarge when fewer credits are neither charged nor held.
+     * Takes back credits that were granted by mistake, and returns the balance with `granted`
+     * reduced by `amount`. Fails with CorrectionTooLarge when fewer credits are available.
      */
     readonly correct: (
       account: AccountId,
@@ -109,42 +107,42 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       note: string,
     ) => Effect.Effect<Funds, CorrectionTooLarge>
     /**
-     * What the keys have used of their budgets in the current period. Keys without a budget are
-     * left out.
+     * Returns how much of their budgets the keys have used in the current period. Leaves out keys
+     * without a budget.
      */
     readonly budgets: (
       keys: ReadonlyArray<ApiKeyId>,
     ) => Effect.Effect<ReadonlyMap<ApiKeyId, Spent>, StoreTimeout>
     /**
-     * Releases every hold whose lease has ended, and deletes the idempotency keys of these holds.
-     * Deletes expired stored answers. Returns the number of released holds.
+     * Releases every hold whose lease has ended, with its idempotency key, and deletes expired
+     * stored answers. Returns the number of released holds.
      */
     readonly expire: Effect.Effect<number>
     /**
-     * Sums the held credits of all accounts. For each of the `amounts`, in credits, counts the
-     * accounts with fewer available credits.
+     * Sums the held credits of all accounts. For each of `amounts`, counts the accounts that have
+     * fewer credits available.
      */
     readonly totals: (amounts: ReadonlyArray<Credits>) => Effect.Effect<Totals>
     /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<StatementEntry>
     /**
-     * Lists entries of an account, newest first: at most `limit`, and only those with a sequence
-     * below `before`.
+     * Lists at most `limit` entries of an account, newest first; with `before`, only entries with a
+     * lower sequence.
      */
     readonly recent: (
       account: AccountId,
       page: { readonly limit: number; readonly before?: number | undefined },
     ) => Effect.Effect<ReadonlyArray<StatementEntry>>
     /**
-     * Sums what settled and charged requests used, by the UTC day of their commit. Rows by day are
-     * ordered by day, and `limit` keeps the newest; other rows are ordered by credits, most first.
-     * Takes equally long however many entries there are.
+     * Sums the usage of settled and charged requests by the UTC day of their commit. Rows by day
+     * are ordered by day, and `limit` keeps the newest; other rows are ordered by credits, most
+     * first. The time it takes does not depend on the number of entries.
      */
     readonly usage: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Usage.Row>>
     /**
      * Recomputes every balance and hash from the entries, and every account's held credits from its
-     * open holds, in constant memory. Returns the problems found. A ledger with an audit of its own
-     * returns no accounts, entries and problems.
+     * open holds, in constant memory. Returns the problems found. A ledger that is audited
+     * elsewhere returns no accounts, entries or problems.
      */
     readonly verify: Effect.Effect<Verification>
   }

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** A whole number of credits, at most 2^53 - 1, so that it is exact. */
+/** A whole number of credits, at most 2^53 - 1 so that JavaScript represents it exactly. */
 export const Credits = Schema.NonNegativeInt.pipe(
   Schema.lessThanOrEqualTo(Number.MAX_SAFE_INTEGER),
   Schema.annotations({
@@ -10,6 +10,8 @@ export const Credits = Schema.NonNegativeInt.pipe(
 )
 export type Credits = typeof Credits.Type
 
-/** Makes Credits, or throws when the sum is invalid. Valid sums skip the slow schema check. */
+/**
+ * Makes Credits, or throws when the sum is invalid. Avoids the slow schema check for valid sums.
+ */
 export const creditsOf = (sum: number): Credits =>
   Credits.make(sum, { disableValidation: Number.isSafeInteger(sum) && sum >= 0 })

@@ -1,7 +1,7 @@
 /**
  * Group commit: the changes of concurrent requests share one transaction, and so one wait for the
- * disk. One worker takes the changes that wait, commits them, and answers their callers. Changes
- * that arrive during a commit share the next one; a lone change waits for nobody.
+ * disk. A worker takes the waiting changes, commits them, and answers their callers. Changes that
+ * arrive during a commit share the next one; a lone change is committed at once.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -16,29 +16,30 @@ import * as Ref from "effect/Ref"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../database/StoreFailure.ts"
 
-/** The most changes of one commit. */
 const maxChanges = 512
 
 /**
- * Why a caller stops waiting. A withdrawn change is never committed. An undecided change is in a
- * commit that succeeds or fails later.
+ * What became of a change whose caller stopped waiting. A withdrawn change is never committed. An
+ * undecided change is part of a commit that may still succeed or fail.
  */
 export type GivenUp = "withdrawn" | "undecided"
 
-/** Answers the caller of a change. Runs after the commit. */
+/** Answers the caller of a change, after the commit. */
 export type Answer = Effect.Effect<unknown>
 
 interface Waiting<Change> {
   readonly change: Change
   readonly fail: (cause: Cause.Cause<never>) => Answer
-  /** The worker takes a change, or its caller withdraws it: whoever sets this first. */
+  /**
+   * True once the worker has taken the change or its caller has withdrawn it, whichever came first.
+   */
   readonly isTaken: Ref.Ref<boolean>
 }
 
 export interface GroupCommit<Change> {
   /**
    * Commits a change, and returns what `answer` is given. Waits at most `limitMs` milliseconds.
-   * Dies when the commit fails. Is interrupted when the scope was closed.
+   * Dies when the commit fails, and is interrupted when the scope has been closed.
    */
   readonly submit: <A, E>(
     changeOf: (answer: (exit: Exit.Exit<A, E>) => Answer) => Change,
@@ -48,8 +49,8 @@ export interface GroupCommit<Change> {
 
 /**
  * `commit` runs changes in one transaction and returns their answers. It fails and changes nothing
- * when one of the changes is at fault, and dies when the store is. Closing the scope waits until
- * all changes that wait are committed.
+ * when one of the changes is at fault, and dies when the store fails. Closing the scope waits until
+ * every waiting change is committed.
  */
 export const make = <Change>(
   commit: (
@@ -57,10 +58,10 @@ export const make = <Change>(
   ) => Effect.Effect<ReadonlyArray<Answer>, StoreFailure>,
 ): Effect.Effect<GroupCommit<Change>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    /** None ends the worker. */
     const queue = yield* Queue.unbounded<Option.Option<Waiting<Change>>>()
 
-    // A group that fails is committed in two halves, so that only the change at fault fails.
+    // When a group fails, each half is committed separately, so that only the change at fault
+    // fails.
     const commitAll = (group: ReadonlyArray<Waiting<Change>>): Effect.Effect<void> =>
       Arr.isNonEmptyReadonlyArray(group)
         ? Effect.matchCauseEffect(commit(Arr.map(group, ({ change }) => change)), {
@@ -76,11 +77,11 @@ export const make = <Change>(
       const group = yield* Queue.takeBetween(queue, 1, maxChanges)
       const waiting = Chunk.compact(group)
       yield* commitAll(yield* Effect.filter(waiting, ({ isTaken }) => take(isTaken)))
-      // A commit of SQLite blocks the process: let in the requests that arrived meanwhile.
+      // A SQLite commit blocks the process, so let in the requests that arrived meanwhile.
       yield* Effect.sleep(0)
       return waiting.length < group.length
     })
-    // A daemon: the scope ends the worker by its finalizer, after the last commit.
+    // A daemon, because the finalizer must end it only after the last commit.
     const worker = yield* Effect.forkDaemon(Effect.repeat(turn, { until: (isOver) => isOver }))
     yield* Effect.addFinalizer(() =>
       Effect.gen(function* () {
@@ -122,7 +123,6 @@ const halvesOf = <A>(group: ReadonlyArray<A>) => Arr.splitAt(group, Math.ceil(gr
 const failAll = <Change>(group: Iterable<Waiting<Change>>, cause: Cause.Cause<never>) =>
   Effect.forEach(group, ({ fail }) => fail(cause), { discard: true })
 
-/** Returns true for the first caller. */
 const take = (isTaken: Ref.Ref<boolean>) =>
   Effect.map(Ref.getAndSet(isTaken, true), (wasTaken) => !wasTaken)
 

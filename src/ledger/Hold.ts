@@ -1,4 +1,6 @@
-/** What a request asks of the ledger: a hold, an idempotency key and a charge, and their errors. */
+/**
+ * What a request passes to the ledger (a hold, an idempotency key and a charge), and the errors.
+ */
 import * as Data from "effect/Data"
 import type { AccountId } from "../accounts/Account.ts"
 import type { ApiKeyId } from "../accounts/ApiKey.ts"
@@ -9,7 +11,7 @@ import type { Credits } from "./Credits.ts"
 /** The client's name for a request. A key is unique within its account only. */
 export interface IdempotencyKey {
   readonly key: string
-  /** Hash of the submitted URLs. */
+  /** Hash of the submitted URLs and the honoured preferences. */
   readonly fingerprint: string
 }
 
@@ -19,14 +21,13 @@ export const retentionMs = 24 * 60 * 60 * 1000
 /** Credits set aside for one request. */
 export interface Hold {
   readonly accountId: AccountId
-  /** Identifies both the request and the hold, because a request has only one hold. */
+  /** Identifies both the request and its only hold. */
   readonly requestId: RequestId
   readonly amount: Credits
-  /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: IdempotencyKey | undefined
-  /** The most that the client allows the request to cost; absent when the client sets no limit. */
+  /** The most credits that the client lets the request cost; absent when it sets no limit. */
   readonly limit?: Credits | undefined
-  /** The key of the request, whose budget the hold counts in; absent when it is not known. */
+  /** The API key whose budget pays for the hold; absent when it is not known. */
   readonly apiKeyId?: ApiKeyId | null | undefined
 }
 
@@ -36,15 +37,14 @@ export interface Charge {
   readonly amount: Credits
   /** Number of successful checks that the charge pays for. */
   readonly urls: number
-  /** How many of these checks were answered from the cache. Absent: none. */
+  /** How many of these checks were answered from the cache; 0 when absent. */
   readonly known?: number | undefined
-  /** The failed checks of the request, by reason. Absent: none. */
+  /** The number of failed checks by reason; none when absent. */
   readonly failed?: FailureCounts | undefined
 }
 
 const credits = (n: number) => `${n} ${n === 1 ? "credit" : "credits"}`
 
-/** The account has fewer credits than the request may cost. */
 export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
   readonly required: number
   readonly available: number
@@ -54,7 +54,7 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
   }
 }
 
-/** A correction may take only credits that are neither charged nor held. */
+/** A correction would take credits that are already charged or held. */
 export class CorrectionTooLarge extends Data.TaggedError("CorrectionTooLarge")<{
   readonly amount: Credits
   readonly available: number
@@ -64,7 +64,7 @@ export class CorrectionTooLarge extends Data.TaggedError("CorrectionTooLarge")<{
   }
 }
 
-/** An account can be granted at most 2^53 - 1 credits, so that its sums are exact. */
+/** The account's grants would add up to more than 2^53 - 1 credits. */
 export class GrantTooLarge extends Data.TaggedError("GrantTooLarge")<{
   readonly grantable: number
 }> {
@@ -73,7 +73,7 @@ export class GrantTooLarge extends Data.TaggedError("GrantTooLarge")<{
   }
 }
 
-/** The request may cost more than its client allows in the header `x-max-credits`. */
+/** The request may cost more than the client's header `x-max-credits` allows. */
 export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
   readonly required: Credits
   readonly limit: Credits
@@ -85,7 +85,7 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
 
 /**
  * The hold has ended: its lease is over, another process took this process for dead, or another
- * request owns the idempotency key. The account gets the held credits back, and nothing is charged.
+ * request owns the idempotency key. The held credits are returned and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId
@@ -96,8 +96,8 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
 }
 
 /**
- * The first request with this idempotency key had other URLs than this request. The message says
- * "body" because the URLs are the only field of the body that the service reads.
+ * The first request with this idempotency key had another fingerprint. The message says "body"
+ * because the body contains only the URLs.
  */
 export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
   override get message() {
@@ -105,7 +105,6 @@ export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused
   }
 }
 
-/** The first request with this idempotency key is still in progress. */
 export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
   override get message() {
     return "A request with this Idempotency-Key is in progress; try again when it has ended."

@@ -1,7 +1,7 @@
 /**
  * The credit ledger in SQL. Each method that changes the ledger makes a `Change`. `GroupCommit`
- * gathers the changes of concurrent requests, and `commit` makes them in one transaction: it locks
- * the accounts and the idempotency keys, applies the changes to `Books`, and writes the `Books`.
+ * gathers the changes of concurrent requests, and `commit` applies them in one transaction: it
+ * locks the accounts and idempotency keys, applies the changes to `Books`, and writes the result.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -35,12 +35,12 @@ import { CreditLedger } from "./CreditLedger.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import type { Hold } from "./Hold.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
-import * as SqlLedger from "./SqlLedger.ts"
+import * as SqlStatements from "./SqlStatements.ts"
 import * as SqlVerification from "./verification/SqlVerification.ts"
 import { inTime, StoreTimeout } from "./StoreTimeout.ts"
 
 export interface Options {
-  /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
+  /** The maximum lifetime of an open hold and of an idempotency key without an answer. */
   readonly lease: Duration.DurationInput
 }
 
@@ -50,18 +50,18 @@ export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlCli
 /** A change of one account's books. */
 interface Change<Result> {
   readonly accountId: AccountId
-  /** The hold of the request. The commit reads it, its idempotency key and its budget. */
+  /** The request's hold. The commit reads its stored state, its idempotency key and its budget. */
   readonly hold?: Hold
-  /** Who changes the books; absent for a client's request, which gets no line in the audit log. */
+  /** Who changes the books; absent for a client's request, which the audit log does not record. */
   readonly by?: Context.Context<Actor | CurrentAct>
-  /** Pure, but for `books`. `now` is the time of the attempt, in epoch milliseconds. */
+  /** Changes only `books`. `now` is the time of the attempt, in epoch milliseconds. */
   readonly apply: (books: Books, now: number) => Result
 }
 
 const make = (options: Options) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const statements = SqlLedger.make(sql)
+    const statements = SqlStatements.make(sql)
     const retried = yield* makeRetryAfterDisconnection
     const { limit } = yield* ReconnectLimit
     const isClosing = yield* Ref.make(false)
@@ -74,7 +74,7 @@ const make = (options: Options) =>
     const commits = yield* GroupCommit.make(
       makeCommit(sql, statements, leaseMs, retriedUntilClosing),
     )
-    // A stop does not wait for a database that cannot be reached. This runs before the last commits.
+    // Runs before the last commits, so that a stop does not wait for an unreachable database.
     yield* Effect.addFinalizer(() => Ref.set(isClosing, true))
 
     const submitUntil = <A, E>(limitMs: number, change: Change<Either.Either<A, E>>) =>
@@ -89,7 +89,9 @@ const make = (options: Options) =>
     const submit = <A, E extends Tagged>(change: Change<Either.Either<A, E>>) =>
       Effect.catchIf(submitUntil(Number.POSITIVE_INFINITY, change), isGivenUp, Effect.die)
 
-    /** Makes a change of a request. Waits until shortly after its deadline. */
+    /**
+     * Makes a change for a request, and waits for it until shortly after the request's deadline.
+     */
     const submitInTime = <A, E extends Tagged>(
       hold: Hold,
       charges: boolean,
@@ -106,19 +108,18 @@ const make = (options: Options) =>
         Effect.catchIf(isGivenUp, (givenUp) => timeout(charges, givenUp)),
       )
 
-    /** Makes a change that gets a line in the audit log. */
+    /** Makes a change together with its line in the audit log. */
     const act = <E extends Tagged>(
       accountId: AccountId,
       apply: (books: Books, now: number) => Either.Either<Balance.Balance, E>,
     ) => Effect.flatMap(actorAndAct, (by) => submit({ accountId, by, apply }))
 
-    /** Returns true if the hold was open. */
     const end = (hold: Hold) =>
       submit({ accountId: hold.accountId, hold, apply: (books) => books.release(hold) })
 
     const release = (hold: Hold) => Effect.catchAllCause(end(hold), () => Effect.void)
 
-    /** Releases the holds whose lease is over. Returns how many there were. */
+    /** Releases holds whose lease has expired. Returns how many it released. */
     const endHolds = Effect.fnUntraced(function* (now: number) {
       let ended = 0
       while (true) {
@@ -130,7 +131,7 @@ const make = (options: Options) =>
     })
 
     const isSteady = MonotonicClock.makeIsWallClockSteady()
-    const entriesOf = SqlLedger.entriesOf(sql)
+    const entriesOf = SqlStatements.entriesOf(sql)
 
     return CreditLedger.of({
       balance: (account) =>
@@ -170,7 +171,7 @@ const make = (options: Options) =>
 
       expire: Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
-        // The release of a hold dies when the books are corrupt. The rest is swept all the same.
+        // Releasing a hold dies when the books are corrupt. The rest must be swept all the same.
         const ended = yield* Effect.exit(endHolds(now))
         yield* sweep(sql, statements.deleteKeys(now))
         if (yield* isSteady) {
@@ -197,7 +198,7 @@ const make = (options: Options) =>
       recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
         retried(statements.entriesBefore({ account, before, limit })).pipe(
           Failure.orDie,
-          Effect.flatMap(Effect.forEach(SqlLedger.readEntry)),
+          Effect.flatMap(Effect.forEach(SqlStatements.readEntry)),
           Effect.orDie,
         ),
 
@@ -214,7 +215,7 @@ const actorAndAct = Effect.zipWith(Actor, CurrentAct, (actor, act) =>
   Context.make(Actor, actor).pipe(Context.add(CurrentAct, act)),
 )
 
-/** A defect must fail only its own change, not the other changes in the commit. */
+/** Keeps a defect in one change from failing the other changes of the commit. */
 const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> =>
   Either.match(Either.try(apply), { onLeft: Exit.die, onRight: Exit.fromEither })
 
@@ -232,25 +233,25 @@ const timeout = (charges: boolean, givenUp: GroupCommit.GivenUp) =>
     new StoreTimeout({ mayCharge: charges && givenUp === "undecided" }),
   )
 
-/** What the next attempt of a commit needs to know. */
+/** What the next attempt at a commit needs to know about this one. */
 interface Attempt {
-  /** True when the answer to its COMMIT was lost, so it may be committed. */
+  /** True when the answer to its COMMIT was lost, so that it may have been committed. */
   readonly isLost: boolean
   readonly books: Books
   readonly answers: ReadonlyArray<GroupCommit.Answer>
 }
 
-/** Returns a function that makes changes in one transaction, with a few statements. */
+/** Returns a function that applies changes in one transaction, with few statements. */
 const makeCommit = (
   sql: SqlClient.SqlClient,
-  statements: ReturnType<typeof SqlLedger.make>,
+  statements: ReturnType<typeof SqlStatements.make>,
   leaseMs: number,
   retried: Effect.Effect.Success<typeof makeRetryAfterDisconnection>,
 ) => {
   const nameOf = makeNameOf(sql)
   const recorded = makeRecorded(sql)
 
-  // Runs once for each attempt. `former` is the attempt before, if its COMMIT was reached.
+  // Runs once for each attempt. `former` is the previous attempt, if it reached its COMMIT.
   const attempt = Effect.fnUntraced(function* (
     changes: ReadonlyArray<Change<GroupCommit.Answer>>,
     former: Ref.Ref<Attempt | undefined>,
@@ -270,7 +271,7 @@ const makeCommit = (
       requests.length === 0
         ? []
         : yield* statements.openHolds([...requests, ...keys].map(({ requestId }) => requestId))
-    // After the locks: the time of the commit decides in which period a budget counts it.
+    // Read after the locks, because a budget counts a commit in the period of this time.
     const now = yield* Clock.currentTimeMillis
     const budgets = balances.some((balance) => balance.budgets > 0)
       ? yield* statements.readBudgets(

@@ -4,8 +4,8 @@ import * as Option from "effect/Option"
 import { Deadline, waitUntil } from "../check/Deadline.ts"
 
 /**
- * The store did not answer in time. If `mayCharge` is true, a commit is still in progress or its
- * result is unknown, so the account may be charged. If `mayCharge` is false, nothing is charged.
+ * The store did not answer in time. The account may have been charged if `mayCharge` is true: a
+ * commit is still in progress or its result is unknown. Otherwise nothing is charged.
  */
 export class StoreTimeout extends Data.TaggedError("StoreTimeout")<{
   readonly mayCharge: boolean
@@ -15,7 +15,7 @@ export class StoreTimeout extends Data.TaggedError("StoreTimeout")<{
   }
 }
 
-/** Waits for an effect that reads the store. Fails with StoreTimeout at the Deadline. */
+/** Waits for a read of the store. Fails with StoreTimeout at the Deadline. */
 export const inTime = <A, E, R>(
   read: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E | StoreTimeout, R> =>

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises"
 import * as Effect from "effect/Effect"
 
-/** Waits for the next turn of the event loop, so that a long work does not block the process. */
+/** Waits for the next turn of the event loop, so that long work does not block the process. */
 export const letOthersRun = Effect.promise(() => setImmediate())

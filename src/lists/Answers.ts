@@ -1,19 +1,18 @@
 /**
- * The store of one user: the answers that were paid for, and the batches that have no answer yet.
- * The pending batches are the lock between runs: a target of a pending batch is sent by nobody else.
+ * One user's store of the answers that were paid for and of the pending batches, which have no
+ * answer yet. Pending batches lock their targets: no other run sends these targets.
  */
 import { v4 as uuid } from "uuid"
 import type { Failure, Success } from "../contract/Wire.ts"
 
-/** Who paid. An answer belongs to nobody else. */
+/** Who paid. Nobody else may use the answers. */
 export interface Payer {
-  /** The base URL of the service. */
   readonly service: string
-  /** The name of the account, or a hash of a key that may not read it. */
+  /** The name of the account, or a hash of the key if the key may not read the name. */
   readonly account: string
 }
 
-/** The latest answer for a target. `outcome.url` is the spelling that was sent. */
+/** The latest answer for a target. `outcome.url` is the URL as it was sent. */
 export interface Answer {
   readonly target: string
   readonly outcome: Success | Failure
@@ -27,29 +26,29 @@ export interface Item {
   readonly target: string
 }
 
-/** At most 50 targets, sent in one request, whose answer has not arrived. */
+/** At most 50 targets that were sent in one request, and whose answer has not arrived. */
 export interface Batch {
-  /** The idempotency key of the batch, which belongs to no other batch. */
+  /** The idempotency key of this batch alone. */
   readonly key: string
   readonly items: ReadonlyArray<Item>
-  /** When the batch was sent for the first time, in epoch milliseconds. */
+  /** When the batch was first sent, in epoch milliseconds. */
   readonly sentAt: number
-  /** The name of the run that sends the batch, from `enter`. */
+  /** The name of the run that sends the batch, as returned by `enter`. */
   readonly owner: string
 }
 
 /**
- * Each method is one transaction, also between processes and windows. A method that fails rejects,
- * and the run then stops. What a method stored survives a crash.
+ * Each method is one transaction, even across processes and browser windows. A method that fails
+ * rejects its promise, which stops the run. Whatever a method stored survives a crash.
  */
 export interface Answers {
   /** Returns the answers whose target, or whose URL as it was sent, is one of `names`. */
   readonly find: (payer: Payer, names: ReadonlyArray<string>) => Promise<ReadonlyArray<Answer>>
-  /** Returns all batches without an answer. */
+  /** Returns all batches that have no answer yet. */
   readonly pending: (payer: Payer) => Promise<ReadonlyArray<Batch>>
   /**
-   * Stores a batch before it is sent, but only those of its targets that have no answer for which
-   * `isUsable` is true, and that no pending batch has. Returns what it stored: see `untaken`.
+   * Stores a batch before it is sent, without the targets that have an answer for which `isUsable`
+   * is true or that belong to a pending batch. Returns what it stored, if anything.
    */
   readonly take: (
     payer: Payer,
@@ -57,18 +56,20 @@ export interface Answers {
     isUsable: (answer: Answer) => boolean,
   ) => Promise<Batch | undefined>
   /**
-   * Puts `next` in the place of a pending batch, or removes the batch. Does nothing and returns
-   * false when the batch is gone or has another owner.
+   * Replaces a pending batch by `next`, or removes it. Does nothing and returns false when the
+   * batch is gone or has another owner.
    */
   readonly replace: (payer: Payer, batch: Batch, next: Batch | undefined) => Promise<boolean>
-  /** Removes a pending batch and stores its answers, each unless there is a later one. */
+  /**
+   * Removes a pending batch and stores its answers, except those for which there is a later one.
+   */
   readonly keep: (payer: Payer, key: string, answers: ReadonlyArray<Answer>) => Promise<void>
-  /** Names a run that begins to send. The run is at work until `leave`, or the end of its process. */
+  /** Names a run that begins to send. It is at work until `leave` is called or its process ends. */
   readonly enter: () => Promise<{ readonly owner: string; readonly leave: () => void }>
   readonly isAtWork: (owner: string) => Promise<boolean>
 }
 
-/** The part of a batch that `take` stores; undefined for none. */
+/** Returns the part of a batch that `take` stores; undefined if nothing is left. */
 export const untaken = (
   batch: Batch,
   stored: {
@@ -86,14 +87,13 @@ export const untaken = (
 export const targetsOf = (batches: Iterable<Batch>): Set<string> =>
   new Set([...batches].flatMap(({ items }) => items.map(({ target }) => target)))
 
-/** What one payer has. `spellings` has the targets of the URLs that were sent. */
+/** What one payer has. `spellings` maps the URLs that were sent to their targets. */
 interface Account {
   readonly answers: Map<string, Answer>
   readonly spellings: Map<string, string>
   readonly pending: Map<string, Batch>
 }
 
-/** A store of answers in memory. */
 export const memoryAnswers = (): Answers => {
   const accounts = new Map<string, Account>()
   const atWork = new Set<string>()

@@ -1,7 +1,4 @@
-/**
- * Writes the outcomes to a file. The file is named `FILE.partial` until all outcomes are
- * written, so an incomplete file never has the final name.
- */
+/** Writes the outcomes to a file, which is called `FILE.partial` until it is complete. */
 import { closeSync, lstatSync, openSync, readSync } from "node:fs"
 import { open, rename, rm, stat } from "node:fs/promises"
 import * as Data from "effect/Data"
@@ -10,11 +7,10 @@ import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Failure from "../database/Failure.ts"
 
-/** The output cannot be written. `message` says why. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly message: string
 }> {
-  /** Makes the error of a write. The message calls the output `name`: a file name or `stdout`. */
+  /** Makes the error of a failed write. `name` is the output: a file name or `stdout`. */
   static readonly of =
     (name: string) =>
     (cause: unknown): OutputFailed =>
@@ -27,17 +23,17 @@ export class OutputFailed extends Data.TaggedError("OutputFailed")<{
 }
 
 export interface OutcomeFile {
-  /** Begins an empty file. Another run that writes to the same file then fails at its end. */
-  readonly begin: Effect.Effect<void, OutputFailed>
   /**
-   * Writes text. Returns when the text is written, so that a slow output does not fill the memory.
+   * Begins an empty file. If another run is writing to the same file, that run fails at its end.
    */
+  readonly begin: Effect.Effect<void, OutputFailed>
+  /** Writes text, and waits until it is written, so that a slow output does not fill the memory. */
   readonly write: (text: string) => Effect.Effect<void, OutputFailed>
   /** Flushes the complete file to disk and gives it its final name. */
   readonly finish: Effect.Effect<void, OutputFailed>
 }
 
-/** Opens `FILE.partial` before any credits are spent, and fails when the file is not writable. */
+/** Opens `FILE.partial` before any credits are spent. Fails when the file is not writable. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const partial = `${filename}.partial`
@@ -75,7 +71,9 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
     }
   })
 
-/** Throws for a symbolic link, so that a run writes to no file that somebody else has chosen. */
+/**
+ * Throws for a symbolic link, so that a run never writes to a file that somebody else has chosen.
+ */
 export const refuseLink = (path: string): void => {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
     throw new Error(`${path} is a symbolic link; delete it, or move it away`)
@@ -94,7 +92,7 @@ const refuseOther = (filename: string) => {
   if (isDatabase(filename)) throw new Error("it is a database; name another file with --output")
 }
 
-/** True for a file that begins as every SQLite database does. */
+/** True for a file that begins like a SQLite database. */
 const isDatabase = (filename: string) => {
   const file = openSync(filename, "r")
   try {

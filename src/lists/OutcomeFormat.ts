@@ -1,6 +1,4 @@
-/**
- * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
- */
+/** The output formats, each of which can be written row by row as answers arrive. */
 import type { Outcome } from "../client/Outcomes.ts"
 import { cellsOf, csv, headerOf, type OwnColumns, ownCells, rowOf } from "./outcomeTable.ts"
 import type { Item } from "./UrlList.ts"
@@ -8,7 +6,7 @@ import type { Item } from "./UrlList.ts"
 export const names = ["table", "csv", "tsv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
 
-/** A row of the list, and its outcome; undefined for a URL that was left out. */
+/** A row of the list and its outcome; undefined for a URL that was left out. */
 export interface Row {
   readonly item: Item
   readonly outcome: Outcome | undefined
@@ -21,8 +19,8 @@ export interface OutcomeFormat {
 }
 
 /**
- * Returns the format that a file's extension names, and the table for a file without an extension.
- * Returns undefined for an extension that names no format.
+ * Returns the format for a file's extension, and the table for a file without an extension. Returns
+ * undefined for an unknown extension.
  */
 export const ofFile = (filename: string): Name | undefined => {
   const [, extension = "table"] = /\.([a-z]+)$/i.exec(filename) ?? []
@@ -73,7 +71,7 @@ export const make = (
   name: Name,
   options: {
     readonly delimiter?: string | undefined
-    /** True for a byte order mark, from which spreadsheets know UTF-8. */
+    /** True if the file begins with a byte order mark, by which spreadsheets recognize UTF-8. */
     readonly hasMark: boolean
   },
 ): OutcomeFormat => {
@@ -101,8 +99,8 @@ export const make = (
 }
 
 /**
- * The format of `--json` without an output file: one JSON document. The caller writes the summary,
- * which ends the document.
+ * The format of `--json` without an output file: one JSON document, which the caller completes with
+ * the summary.
  */
 export const document: OutcomeFormat = {
   begin: () => '{"outcomes":[',

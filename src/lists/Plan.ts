@@ -1,44 +1,50 @@
-/** What a run would do and cost for a list, and the same in words: one sentence and one table. */
+/** What a run would do for a list and what it would cost, also as a sentence and a table. */
 import { printable } from "../check/printable.ts"
 import { counted } from "../contract/counted.ts"
 
-/** A number of targets, and the most that they can cost; undefined when the price is unknown. */
+/** A number of targets and the most that they can cost; undefined when the price is unknown. */
 export interface Part {
   readonly targets: number
   readonly credits: number | undefined
 }
 
 export interface Plan {
-  /** The URLs of the list. `total` is `valid + invalid`. */
+  /** The number of URLs in the list, which is `valid + invalid`. */
   readonly total: number
   readonly valid: number
   readonly invalid: number
-  /** Valid URLs whose target an earlier URL of the list has. */
+  /** Valid URLs with the same target as an earlier URL of the list. */
   readonly duplicates: number
-  /** Distinct targets of the list that have an answer in the store. They cost nothing. */
+  /** Distinct targets of the list that have an answer in the store, and so cost nothing. */
   readonly answered: number
   /** How many of these answers have no figures. */
   readonly failed: number
   /** When the oldest of these answers arrived, in epoch milliseconds. */
   readonly oldest: number | undefined
-  /** The price of one target; undefined while nobody has named it. */
+  /** The price of one target; undefined while it is unknown. */
   readonly price: number | undefined
-  /** Distinct targets that have no answer, and whose figures the service has. */
+  /** Distinct targets without an answer whose figures the service already has. */
   readonly known: number
-  /** Distinct targets that have no answer, and whose figures the service has not. */
+  /** Distinct targets without an answer whose figures the service must buy. */
   readonly toBuy: number
-  /** Targets of the batches without an answer that are repeated: they have an address of the list. */
+  /**
+   * The targets of the pending batches that are sent again, because they contain a target of the
+   * list.
+   */
   readonly repeated: number
-  /** The URLs of these targets that are not in the list. */
+  /** The URLs among these targets that are not in the list. */
   readonly repeatedOthers: ReadonlyArray<string>
-  /** The most that the run can cost, without `doubtful`; undefined for an unknown price. */
+  /** The most that the run can cost, without `doubtful`; undefined when the price is unknown. */
   readonly maxCredits: number | undefined
   /**
-   * Targets that were sent without an answer, so long ago that the service has forgotten the
-   * request: another check may charge them a second time.
+   * Targets that were sent and not answered so long ago that the service has forgotten the request.
+   * Checking them again may charge for them a second time.
    */
   readonly doubtful: Part
-  /** What the account has; undefined when nobody was asked, or the key may not ask. */
+  /**
+   * The account's available credits; undefined when they were not asked for or the key may not read
+   * them.
+   */
   readonly availableCredits: number | undefined
   /** What is left of the key's budget; undefined for a key without one. */
   readonly budget: number | undefined
@@ -61,14 +67,14 @@ export const sentence = (plan: Plan, now: number): string => {
   return `${counted(total, "address", "addresses")}: ${parts.join(", ")}${account(plan)}.`
 }
 
-/** A row of the plan's table. `credits` is the most that the addresses cost. */
+/** A row of the plan's table. `credits` is the most that its URLs can cost. */
 export interface Row {
   readonly what: string
   readonly addresses: number
   readonly credits: number | undefined
 }
 
-/** Lists what the addresses of the plan are, and what each kind costs. Leaves empty kinds out. */
+/** Counts the URLs of each kind and what they cost at most. Leaves out kinds that do not occur. */
 export const table = (plan: Plan): ReadonlyArray<Row> => {
   const priced = (targets: number) => {
     if (targets === 0) return 0
@@ -90,7 +96,7 @@ export const table = (plan: Plan): ReadonlyArray<Row> => {
   )
 }
 
-/** The sentence, the table and `others`, in lines. */
+/** The sentence, the table and `others`, as lines. */
 export const describe = (plan: Plan, now: number): ReadonlyArray<string> => {
   const rows = table(plan).map(({ addresses, credits, what }) => [
     what,
@@ -106,7 +112,7 @@ export const describe = (plan: Plan, now: number): ReadonlyArray<string> => {
   return [sentence(plan, now), ...lines, ...others(plan)]
 }
 
-/** Names the addresses that are not in the list, but repeated with those that are. */
+/** Names the URLs that are sent again in the same batches although they are not in the list. */
 export const others = ({ repeatedOthers }: Plan): ReadonlyArray<string> => {
   if (repeatedOthers.length === 0) return []
   const named = repeatedOthers.slice(0, namedOthers).map(printable).join(", ")
@@ -139,7 +145,7 @@ const account = ({ availableCredits, budget }: Plan) => {
   return parts.length === 0 ? "" : `; ${parts.join(", ")}`
 }
 
-/** Names what may be charged a second time, as a sentence without its period. */
+/** Says what may be charged a second time, as a sentence without its period. */
 export const twice = (doubtful: Part): string =>
   `${counted(doubtful.targets, "address was", "addresses were")} sent more than 23 hours ago without an answer and may be charged a second time (${doubtful.credits === undefined ? "at an unknown price" : `up to ${counted(doubtful.credits, "credit")}`}), because the service keeps answers for a day`
 

@@ -1,4 +1,4 @@
-/** The rules by which a run and `checkAll` use answers, and send batches. */
+/** The rules by which a run and `checkAll` use stored answers and send batches. */
 import { v4 as uuid, v5 as hashed } from "uuid"
 import {
   IdempotencyKeyReused,
@@ -12,20 +12,21 @@ import type { Answer, Answers, Batch, Item, Payer } from "./Answers.ts"
 
 /** The account that an API key spends from. */
 export interface Credentials {
-  /** The base URL of the service. */
   readonly service: string
   readonly apiKey: string
 }
 
-/** How old an answer may be, in milliseconds, unless the user says another age: 30 days. */
+/**
+ * The maximum age of a stored answer in milliseconds, unless the user sets another one: 30 days.
+ */
 export const defaultMaxAgeMs = 30 * 24 * 60 * 60 * 1000
 
-/** How long a target that the vendor does not know has no figures: an hour. */
+/** How long an answer is used when the vendor does not know the target: one hour. */
 const unknownMs = 60 * 60 * 1000
 
 /**
- * Makes the rule that says which answers are used. A success is an answer, and a target that the
- * vendor does not know is one for an hour. Other failures are checked again. `since` is in epoch
+ * Makes the rule for which stored answers are used: successes, and for one hour the answer that the
+ * vendor does not know the target. Other failures are checked again. `since` is in epoch
  * milliseconds.
  */
 export const usableSince =
@@ -38,13 +39,13 @@ const isUnknown = ({ cause }: { readonly cause?: unknown }, at: number) =>
 
 /**
  * How long a batch can be repeated under its idempotency key, in milliseconds. The service forgets
- * a key after 24 hours. The hour between is for the clocks and for the repeat itself.
+ * the key after 24 hours; the last hour is a margin for the clocks and for the repeat itself.
  */
 const repeatableMs = 23 * 60 * 60 * 1000
 
 export const isRepeatable = ({ sentAt }: Batch): boolean => Date.now() - sentAt < repeatableMs
 
-/** Asks who pays. A key that may not ask is an account of its own. */
+/** Asks the service who pays. A key that may not ask counts as a separate account. */
 export const payerOf = async (
   client: Pick<AuthorityMetrics, "key">,
   { apiKey, service }: Credentials,
@@ -59,30 +60,30 @@ export const payerOf = async (
   }
 }
 
-/** The namespace of the hashes of keys. */
+/** The namespace for hashing keys. */
 const namespace = "6f1c4bd5-9a55-4f2c-9d5f-5a4b7f0f1d3e"
 
 export interface Buyer {
   readonly answers: Answers
   readonly payer: Payer
-  /** The name of the run, from `enter`. */
+  /** The name of the run, as returned by `enter`. */
   readonly owner: string
-  /** True for answers that are used. */
   readonly isUsable: (answer: Answer) => boolean
-  /** Sends a stored batch, with provenance. */
+  /** Sends a stored batch, asking for the provenance. */
   readonly check: (batch: Batch) => Promise<CheckResult>
-  /** What becomes of a batch whose run has ended without an answer. */
+  /** What happens to a batch whose run has ended without an answer. */
   readonly fateOf: (batch: Batch) => "repeat" | "anew" | "leave"
   readonly onAnswers: (answers: ReadonlyArray<Answer>) => void
-  /** Waits a second, before the next look at what another run sends. */
+  /** Waits a second before the next look at the batches that other runs are sending. */
   readonly pause: () => Promise<void>
 }
 
 /**
- * Finds the outcomes of at most 50 targets: in the store, in a batch that was sent before, or by a
- * new batch with this key. Resolves when that batch is in the store. `bought` resolves when each
- * target has its outcome, to the targets that `fateOf` left out. Both reject like the client and
- * the store; what was sent then stays in the store, unless the service refused it.
+ * Finds the outcomes of at most 50 targets: in the store, in a batch that was sent before, or by
+ * sending a new batch with this key. Resolves once that batch is in the store. `bought` resolves
+ * once each target has its outcome, to the targets that `fateOf` left out. Both reject with the
+ * errors of the client and the store; what was sent stays in the store unless the service refused
+ * it.
  */
 export const buy = async (
   buyer: Buyer,
@@ -110,7 +111,7 @@ export const buy = async (
     await answers.keep(payer, batch.key, found.filter(usableSince(0)))
     add(found)
   }
-  /** Collects what was sent before, and takes what is free. */
+  /** Collects outcomes from batches that were sent before, and takes the targets that are free. */
   const collect = async () => {
     const left: Array<Item> = []
     const pending = await answers.pending(payer)
@@ -148,7 +149,7 @@ export const buy = async (
   return { bought: finish() }
 }
 
-/** Removes a target from those that are open. Returns what it removed. */
+/** Removes a target from the open ones. Returns what it removed. */
 const taken = (open: Map<string, Item>, target: string) => {
   const item = open.get(target)
   open.delete(target)
@@ -173,9 +174,8 @@ const isRefused = (error: unknown) =>
   error instanceof IdempotencyKeyReused ||
   error instanceof ValidationError
 
-/** True while another run may still send the batch. */
 const isAtWork = async (answers: Answers, batch: Batch): Promise<boolean> =>
   isRepeatable(batch) && answers.isAtWork(batch.owner)
 
-/** How long to wait before the next look at another run's batches, in milliseconds. */
+/** How long to wait before the next look at other runs' batches, in milliseconds. */
 export const lookAgainMs = 1000

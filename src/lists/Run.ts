@@ -1,6 +1,6 @@
 /**
- * Checks a list through the API. A run is a list and a store of answers: what the store has is not
- * bought, and each target of the list is bought once. Each batch is in the store before it is sent.
+ * Checks a list through the API. A run has a list and a store of answers: it uses the answers in
+ * the store, buys each remaining target once, and stores each batch before sending it.
  */
 import type { AuthorityMetrics, CallOptions, Key, Options } from "../client/Client.ts"
 import { type AnyClientError, InsufficientCredits, isClientError } from "../client/ClientError.ts"
@@ -28,7 +28,7 @@ export type Connect = (
 /** `done`: nothing is left to send. `halted`: an error that retries cannot fix ended the run. */
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
-/** The wait of a batch before it is sent again. */
+/** How long a batch waits before it is sent again. */
 export interface Delay {
   /** The time of the next attempt, in epoch milliseconds. */
   readonly until: number
@@ -41,21 +41,22 @@ export interface Surroundings extends Purchase.Credentials {
 }
 
 export interface PlanOptions extends CallOptions {
-  /** Called with the number of URLs that the service has previewed, and of those that it has to. */
+  /**
+   * Called with the number of URLs that the service has previewed and the number to preview in all.
+   */
   readonly onProgress?: ((done: number, all: number) => void) | undefined
-  /** The greatest age of answers that are used, and of figures that the service sends. */
+  /** The maximum age of stored answers, and of the figures that the service sends. */
   readonly maxAgeMs?: number | undefined
-  /** True to buy all targets anew. */
+  /** True to buy all targets again. */
   readonly isAgain?: boolean | undefined
 }
 
 export interface GoOptions {
   /**
-   * What to do with the targets that may be charged a second time: check them again, or, by
-   * default, leave them out.
+   * What to do with targets that may be charged a second time: check them again, or leave them out.
+   * Default: `leaveOut`.
    */
   readonly doubtful?: "again" | "leaveOut" | undefined
-  /** Called after each change of the run. */
   readonly onChange?: (() => void) | undefined
 }
 
@@ -65,14 +66,16 @@ interface Call {
   delay?: Delay
 }
 
-/** How many of the targets of the list have an answer, and how many answers have no figures. */
+/** How many targets of the list have an answer, and how many of these have no figures. */
 export interface Progress {
   readonly targets: number
   readonly answered: number
   readonly failed: number
 }
 
-/** Maximum number of batches in flight. The limit leaves capacity for other clients of the service. */
+/**
+ * The maximum number of batches in flight, which leaves capacity for the service's other clients.
+ */
 const maxAtOnce = 4
 
 export class Run {
@@ -88,14 +91,14 @@ export class Run {
   readonly #outcomes = new Map<string, Pick<Answer, "outcome" | "at">>()
   /** The targets of the planned list, each with the first URL that has it. */
   #targets: ReadonlyMap<string, string> = new Map()
-  /** The batches without an answer that the plan names. What this run could not send is added. */
+  /** The pending batches that the plan names, and those that this run could not send. */
   #repeats = new Set<string>()
   #doubts = new Set<string>()
   /** The targets that may be charged a second time. */
   #doubtful: Array<Item> = []
-  /** The targets that have to be sent. The last one is sent first. */
+  /** The targets that are still to be sent, the last one first. */
   #queue: Array<Item> = []
-  /** Targets that this start leaves to another plan. */
+  /** The targets that this call of `go` leaves to another plan. */
   #left: Array<Item> = []
   readonly #calls = new Set<Call>()
   #status: Status = "stopped"
@@ -124,7 +127,7 @@ export class Run {
 
   /**
    * The error that ended the run. After InsufficientCredits, `availableCredits` is what the account
-   * has left, which is too little for another target.
+   * has left: too little for another target.
    */
   get halt() {
     return this.#halt
@@ -139,12 +142,11 @@ export class Run {
     return this.#progress
   }
 
-  /** The delay that ends last, of all batches that wait for a retry. */
+  /** The wait that ends last, of all batches that wait for a retry. */
   get delay(): Delay | undefined {
     return [...this.#calls].flatMap(({ delay = [] }) => delay).sort((a, b) => b.until - a.until)[0]
   }
 
-  /** The outcome of a URL; undefined while it has none. */
   outcomeOf(url: string): Outcome | undefined {
     const entry = this.#entries.get(url)
     if (entry === undefined) return undefined
@@ -169,8 +171,9 @@ export class Run {
   }
 
   /**
-   * Finds out, free of charge, what the run has to do for the list. Rejects like the client and the
-   * store. Outcomes without an answer in the store are forgotten, and checked again.
+   * Finds out, free of charge, what the run has to do for the list. Rejects with the errors of the
+   * client and the store. Forgets outcomes without an answer in the store, so that they are checked
+   * again.
    */
   async plan(urls: Iterable<string>, options: PlanOptions = {}): Promise<Plan> {
     const { isAgain = false, maxAgeMs, signal } = options
@@ -195,8 +198,8 @@ export class Run {
   }
 
   /**
-   * Sends what the plan found. Resolves when the run has ended; `status` and `halt` say how. Rejects
-   * when the store fails. Does nothing while the run is active.
+   * Sends what the plan found. Resolves when the run has ended; `status` and `halt` say how.
+   * Rejects when the store fails. Does nothing while the run is active.
    */
   async go(options: GoOptions = {}): Promise<void> {
     if (this.isActive) return
@@ -219,18 +222,18 @@ export class Run {
     }
   }
 
-  /** Stops when the batches in flight have ended. A second call aborts the batches in flight. */
+  /** Stops once the batches in flight have ended. A second call aborts them. */
   stop() {
     this.#endCalls(this.#status === "stopping")
   }
 
-  /** The most that a number of targets costs; undefined while the price is unknown. */
+  /** The most that a number of targets can cost; undefined while the price is unknown. */
   costOf(targets: number): number | undefined {
     if (targets === 0) return 0
     return this.#price === undefined ? undefined : targets * this.#price
   }
 
-  /** Reads answers of the store, by URLs or targets of the list. */
+  /** Finds answers in the store by URLs or targets of the list. */
   async #find(names: ReadonlyArray<string>) {
     const isUsable = Purchase.usableSince(this.#since)
     const asked = new Set(names)
@@ -290,7 +293,7 @@ export class Run {
     )
     const fresh = open.filter(({ target }) => !doubts.has(target))
     this.#doubtful = open.filter(({ target }) => doubts.has(target))
-    // What was sent goes first, batch by batch.
+    // Batches that were already sent go first, one by one.
     this.#queue = []
     this.#putBack([...[...repeated].map(([target, url]) => ({ target, url })), ...fresh])
     const answers = [...this.#outcomes.values()]
@@ -330,12 +333,11 @@ export class Run {
     return this.#targets.has(target) && !this.#outcomes.has(target)
   }
 
-  /** Queues those targets that are in the list and have no outcome, before all others. */
+  /** Queues the targets that are in the list and have no outcome, before all others. */
   #putBack(items: ReadonlyArray<Item>) {
     this.#queue.push(...items.filter(({ target }) => this.#isOpen(target)).reverse())
   }
 
-  /** Records an answer. */
   #add({ at, outcome, target }: Answer) {
     const known = this.#outcomes.get(target)
     this.#outcomes.set(target, { outcome, at })
@@ -358,8 +360,8 @@ export class Run {
       owner,
       isUsable: Purchase.usableSince(this.#since),
       check: (batch) => this.#check(batch, options),
-      // The plan has not named the targets of other batches. A batch is taken over once, so that
-      // two runs that do not know of each other do not take it from each other for ever.
+      // The plan does not include the targets of other batches. Takes over a batch only once:
+      // otherwise two runs that do not know of each other would take it from each other for ever.
       fateOf: (batch) => {
         if (Purchase.isRepeatable(batch))
           return this.#repeats.delete(batch.key) ? "repeat" : "leave"
@@ -404,7 +406,7 @@ export class Run {
     }
   }
 
-  /** Makes a call that `stop` can abort. Rejects with `stopped` then. */
+  /** Makes a call that `stop` can abort, which rejects it with `stopped`. */
   async #called<A>(
     act: (options: { readonly signal: AbortSignal; readonly call: Call }) => Promise<A>,
   ): Promise<A> {
@@ -455,9 +457,9 @@ export class Run {
   }
 
   /**
-   * Handles a 402. Batches in flight also hold credits, so the run waits for their answers. Then it
-   * sends smaller batches that the remaining credits can pay for. It tries half of a batch when the
-   * budget of the key is short, because only the service knows what is left of it.
+   * Handles a 402. Batches in flight also hold credits, so the run first waits for their answers,
+   * then sends smaller batches that the remaining credits can pay for. When the key's budget is
+   * short, it halves the batch, because only the service knows what is left of the budget.
    */
   async #spendTheRest(length: number, refusal: InsufficientCredits) {
     if (this.#active > 1) {
@@ -496,10 +498,9 @@ export class Run {
   }
 }
 
-/** The user has stopped the run. */
 const stopped = new Error("The run was stopped.")
 
-/** Returns undefined when the key may not ask. */
+/** The account's available credits; undefined when the key may not read them. */
 const availableTo = async (client: ReturnType<Connect>, signal?: AbortSignal) => {
   try {
     return await client.availableCredits({ signal })

@@ -1,4 +1,6 @@
-/** The store of answers of `authority check`: one SQLite file, which several runs may have open. */
+/**
+ * The store of answers for `authority check`: one SQLite file, which several runs may have open.
+ */
 import { chmodSync, closeSync, openSync } from "node:fs"
 import { uptime } from "node:os"
 import * as Reactivity from "@effect/experimental/Reactivity"
@@ -15,15 +17,14 @@ import { type Answers, untaken } from "./Answers.ts"
 import { Answer, Batch } from "./answerRows.ts"
 import { refuseLink } from "./OutcomeFile.ts"
 
-/** The store of answers cannot be read or written; `message` says what to do. */
 export class AnswersFailed extends Data.TaggedError("AnswersFailed")<{
   readonly message: string
   readonly cause?: unknown
 }> {}
 
 /**
- * Opens the file or creates it, until the scope closes. Only its user may read it. Fails with
- * AnswersFailed when the file is damaged or not writable, and so do the methods of the store.
+ * Opens the file or creates it, until the scope closes. Only its user can read it. Fails with
+ * AnswersFailed when the file is damaged or not writable; so do the store's methods.
  */
 export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Scope.Scope> =>
   Effect.map(Effect.mapError(opened(filename), failure(filename)), (sql) => {
@@ -36,7 +37,7 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
       const asked = JSON.stringify(names)
       const theirs = sql`service = ${service} AND account = ${account}`
       return Effect.map(
-        // With OR, or without INDEXED BY, SQLite would read all answers of the account.
+        // With OR or without INDEXED BY, SQLite would read all answers of the account.
         sql`
           SELECT text FROM answers
           WHERE ${theirs} AND target IN (SELECT value FROM json_each(${asked})) UNION
@@ -58,7 +59,8 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
         promise(
           Effect.gen(function* () {
             const { key, owner } = batch
-            // No batch has the key yet. A transaction that begins with a write waits for others.
+            // Deletes nothing, but takes the write lock at the start of the transaction, so that it
+            // waits for others instead of failing.
             yield* sql`DELETE FROM pending WHERE key = ${key}`
             const targets = batch.items.map(({ target }) => target)
             const answers = yield* answersOf(service, account, targets)
@@ -106,7 +108,7 @@ export const open = (filename: string): Effect.Effect<Answers, AnswersFailed, Sc
     }
   })
 
-/** True for a run of another process that has not ended, on this machine. */
+/** True for a run in another process on this machine that has not ended. */
 const isOfProcess = (owner: string) => {
   const [pid = 0, enteredAt = 0] = owner.split(" ").map(Number)
   if (pid === process.pid || enteredAt < Date.now() - uptime() * 1000) return false
@@ -147,11 +149,10 @@ const opened = (filename: string) =>
       text TEXT NOT NULL
     )`
     return sql
-    // The SQLite client dies when it cannot open the file. This turns the defect into a typed
-    // error.
+    // The SQLite client dies when it cannot open the file. Turns this defect into a typed error.
   }).pipe(Effect.catchAllDefect(Effect.fail), Effect.provide(Reactivity.layer))
 
-/** Makes a decoder of rows whose column `text` has the schema's value as JSON. It dies. */
+/** Makes a decoder of rows whose column `text` is the JSON of a value. Dies when it is invalid. */
 const textsOf = <A>(schema: v.GenericSchema<unknown, A>) => {
   const rows = v.array(v.object({ text: v.pipe(v.string(), v.parseJson(), schema) }))
   return (found: unknown) => v.parse(rows, found).map(({ text }) => text)

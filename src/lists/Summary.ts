@@ -1,17 +1,16 @@
-/** What became of a list: numbers for programs, and a sentence. */
+/** What became of a list, as numbers for programs and as a sentence. */
 import type { Failure } from "../contract/Wire.ts"
 import { counted } from "../contract/counted.ts"
 import type { Run } from "./Run.ts"
 import type { Item } from "./UrlList.ts"
 
 export interface Summary {
-  /** True when every URL has an outcome. */
   readonly complete: boolean
   readonly urls: number
   readonly succeeded: number
-  /** The number of failed URLs for each reason. A reason that did not occur is absent. */
+  /** The number of failed URLs by reason, without the reasons that did not occur. */
   readonly failed: Readonly<Partial<Record<Failure["reason"], number>>>
-  /** What the account paid for this list in this start. */
+  /** What the account paid for this list during this run. */
   readonly creditsUsed: number
   readonly left: number
 }

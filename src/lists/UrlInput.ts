@@ -16,12 +16,12 @@ export interface UrlInput extends UrlList.UrlList {
   readonly file: string | undefined
 }
 
-/** Reads a list of URLs to its end, to find errors before credits are spent. */
+/** Reads the whole list at once, to find its errors before credits are spent. */
 export const open = (options: {
   /** The path of the list; "-" for standard input. */
   readonly file: string
   readonly column?: string | undefined
-  /** Called with each sentence about how the list is read. */
+  /** Called with each remark about how the list is read. */
   readonly onNote: (note: string) => void
 }): Effect.Effect<UrlInput, UnreadableInput> =>
   Effect.tryPromise({

@@ -1,6 +1,6 @@
 /**
  * Reads a list of URLs, in browsers too: the URLs of each line, or of one column of a CSV. Skips
- * blank lines, lines that begin with `#`, and remarks behind ` #`.
+ * blank lines, lines that begin with `#`, and remarks after ` #`.
  */
 import Papa from "papaparse"
 import { counted } from "../contract/counted.ts"
@@ -10,19 +10,19 @@ import { trimmed } from "../check/printable.ts"
 export class UnreadableList extends Error {}
 
 export interface Item {
-  /** A word of the list. It may be no URL, but has no white space. */
+  /** A word of the list without white space, which may or may not be a valid URL. */
   readonly url: string
   /** The other cells of the row; empty when the list is not a CSV. */
   readonly others: ReadonlyArray<string>
 }
 
-/** The layout of a CSV, found in its first rows. */
+/** The layout of a CSV, as its first rows show it. */
 export interface Table {
   readonly delimiter: string
   readonly hasHeader: boolean
   /** The name of each column: its cell in the header, or `column 1` and so on. */
   readonly columns: ReadonlyArray<string>
-  /** The index of the column with the URLs; undefined when the user has to choose a column. */
+  /** The index of the column with the URLs; undefined when the user has to choose one. */
   readonly column: number | undefined
   /** The indexes of the columns from which the user can choose. */
   readonly candidates: ReadonlyArray<number>
@@ -30,19 +30,21 @@ export interface Table {
 
 export interface UrlList {
   readonly items: ReadonlyArray<Item>
-  /** Undefined when the list is not a CSV. */
+  /** The layout of the list; undefined when it is not a CSV. */
   readonly table: Table | undefined
-  /** The URLs whose host has letters outside ASCII that come from a guessed encoding. */
+  /**
+   * URLs whose host has letters outside ASCII, which a wrongly guessed encoding may have changed.
+   */
   readonly guessed: ReadonlyArray<string>
 }
 
 export interface Text {
   readonly text: string
-  /** True for bytes that are in no known encoding, and were read as Windows-1252. */
+  /** True if the bytes were in no known encoding and were read as Windows-1252. */
   readonly isGuessed: boolean
 }
 
-/** Decodes a file. UTF-16 needs a byte order mark, which the programs that write UTF-16 add. */
+/** Decodes a file. UTF-16 needs a byte order mark, which programs that write UTF-16 add. */
 export const decoded = (bytes: Uint8Array): Text => {
   const [first = 0, second = 0] = bytes
   const utf16 = encodings[first * 256 + second]
@@ -89,7 +91,7 @@ const refusals: ReadonlyArray<readonly [mark: RegExp, problem: string]> = [
 
 const foreignHost = /^(?:https?:)?[\\/]*[^\\/?#]*[^\0-\x7F]/i
 
-/** How much text and how many rows at the start of a list show whether it is a CSV. */
+/** How much text and how many rows at the start of a list decide whether it is a CSV. */
 const sampledLength = 1_000_000
 const sampledRows = 100
 
@@ -121,14 +123,14 @@ const itemsOfTable = (text: string, { comments, rowsBefore, table }: Layout, fir
   })
 }
 
-/** Splits a CSV into its rows that are not blank. `openQuote` is the index of a quote. */
+/** Splits a CSV into its non-blank rows. `openQuote` is the index of a quote that is not closed. */
 const parsed = (
   text: string,
   options: Pick<Table, "delimiter"> & Pick<Layout, "comments"> & { readonly preview?: number },
 ) => {
   const { data, errors } = Papa.parse<Array<string>>(text, { ...options, newline: "\n" })
-  // A quote that is not closed ends at the next quote, if there is one. Then the lines between them
-  // are in one cell, and that quote is inside the cell.
+  // An unclosed quote ends at the next quote, if there is one. Then a single cell contains the
+  // lines between them and that next quote.
   const open = errors.find(
     ({ code, row = 0 }) =>
       code === "MissingQuotes" ||
@@ -140,7 +142,7 @@ const parsed = (
 interface Layout {
   readonly table: Table
   readonly comments: string | false
-  /** How many rows come before the first row with a URL, the header among them. */
+  /** How many rows precede the first row with a URL, including the header. */
   readonly rowsBefore: number
 }
 
@@ -149,7 +151,7 @@ const layoutOf = (
   asked: string | undefined,
   separator: string | undefined,
 ): Layout | undefined => {
-  // A first column may have the name #.
+  // The name of the first column may be #.
   const comments = /^\s*#[\t,;|]/.test(text) ? false : "#"
   const { before, delimiter, rows } = (separator === undefined ? delimiters : [separator])
     .map((delimiter) => ({
@@ -178,8 +180,8 @@ const layoutOf = (
 
 const delimiters = ["\t", ";", ",", "|"]
 
-// Finds the table behind the lines that some programs write before it: titles and dates, which fill
-// at most half of the table's columns, or end before the header's last column. `fitting` counts the
+// Finds the table after the lines that some programs write before it. Such titles and dates fill at
+// most half of the table's columns, or end before the header's last column. `fitting` counts the
 // rows that are as wide as the table.
 const tableIn = (all: ReadonlyArray<ReadonlyArray<string>>) => {
   const counts = new Map<number, number>()
@@ -205,12 +207,12 @@ const lastFilled = (row: ReadonlyArray<string>) => row.findLastIndex(isFilled)
 
 const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length ?? 0
 
-// True when half of the rows are as wide as the first one, and the rows have a header or one quoted
-// column, or most lines are no URLs as they stand. A URL may contain a comma.
+// True when half of the rows are as wide as the first one, and either they have a header or a
+// single quoted column, or most lines are not URLs as a whole. A URL may contain a comma.
 const isTable = (rows: ReadonlyArray<ReadonlyArray<string>>, hasHeader: boolean, text: string) => {
   const width = widthOf(rows)
   const lines = linesOf(text).slice(0, sampledRows)
-  // Several quoted cells that were read as one still contain a quote. They are no header.
+  // Several quoted cells that were read as one still contain a quote, and are no header.
   const isQuoted = lines[0]?.startsWith('"') === true && !/["\n]/.test(rows[0]?.[0] ?? "")
   return (
     (width > 1 || isQuoted) &&
@@ -221,8 +223,8 @@ const isTable = (rows: ReadonlyArray<ReadonlyArray<string>>, hasHeader: boolean,
   )
 }
 
-// Returns the columns in which at least half of the cells are URLs. When there are several, prefers
-// the only one with a usual name. When there are none, returns all columns.
+// Returns the columns in which at least half of the cells are URLs. If there are several, prefers
+// the only one with a usual name. If there are none, returns all columns.
 const candidatesOf = (
   columns: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
@@ -258,20 +260,19 @@ const indexOf = (asked: string, columns: ReadonlyArray<string>): number => {
 const title =
   /^(((source|site|referring page) ?)?urls?|domains?|(web ?)?sites?|(web ?)?pages?|(web ?)?address(es)?|links?|hosts?|host ?names?|targets?)$/i
 
-/** True for a word that looks like a URL of a public host: 2.35 does not. */
+/** True for a word that looks like a URL of a public host, unlike 2.35. */
 const looksLikeUrl = (word: string) =>
   /^(https?:)?(\/\/)?([\p{L}\p{M}\p{N}_-]+\.)+\p{L}[\p{L}\p{M}\p{N}-]+\.?(:\d+)?([/?#].*)?$/iu.test(
     word,
   )
 
-/** True for text that has URLs and nothing else. */
 const isUrl = (text: string) => {
   const urls = urlsOf(text)
   return urls.length > 0 && urls.every(looksLikeUrl)
 }
 
-// Splits text into words, which may be URLs, without repairing a word. White space and characters
-// that no URL contains end a word.
+// Splits text into words, which may be URLs, at white space and at characters that no URL contains.
+// Does not repair words.
 const urlsOf = (text: string): ReadonlyArray<string> =>
   trimmed(text)
     .replace(/\p{White_Space}#.*$/su, "")
@@ -280,7 +281,7 @@ const urlsOf = (text: string): ReadonlyArray<string> =>
     .map((word) => trimmed(word).replace(/^(?:sc-)?domain:/i, ""))
     .filter((word) => word !== "")
 
-// Splits a word at commas and semicolons, but not where they may be part of a URL, as in
+// Splits a word at commas and semicolons, except where they may belong to a URL, as in
 // `example.com/a,b`.
 const partsOf = (word: string) => {
   const [whole = ""] = /[^,;](?:.*[^,;])?/s.exec(word) ?? []

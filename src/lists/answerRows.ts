@@ -1,4 +1,4 @@
-/** The schemas of what stores keep. The types are plain, because the client's package has them. */
+/** The schemas of what the stores keep. Their types are plain, because the client exports them. */
 import * as v from "valibot"
 import { Failure, type Schema, Success } from "../client/Bodies.ts"
 import type * as Answers from "./Answers.ts"

@@ -1,12 +1,12 @@
 /**
- * The columns of a file with outcomes, of `authority check` and of the console: the list's own
- * columns, then ours; and how tables are written as CSV.
+ * The columns of a file of outcomes, from `authority check` or the console (first the list's own
+ * columns, then ours), and how tables are written as CSV.
  */
 import Papa from "papaparse"
 import type { Failure, Success } from "../contract/Wire.ts"
 import type { Item, Table } from "./UrlList.ts"
 
-/** The list's own columns; undefined for a file that has the URL alone. */
+/** The list's own columns; undefined for a file that has only the URL. */
 export type OwnColumns = Pick<Table, "column" | "columns"> | undefined
 
 const columns = [
@@ -46,7 +46,7 @@ export const rowOf = (
   ...cellsOf(outcome),
 ]
 
-/** The cells of a list's row by the names of its columns, without the column of the URLs. */
+/** The cells of a list's row by column name, without the column of the URLs. */
 export const ownCells = ({ others }: Item, { column, columns }: NonNullable<OwnColumns>) => {
   const names = distinct(
     columns.filter((_, i) => i !== column),
@@ -55,13 +55,13 @@ export const ownCells = ({ others }: Item, { column, columns }: NonNullable<OwnC
   return Object.fromEntries(names.map((name, i) => [name, others[i] ?? ""]))
 }
 
-/** Makes the column names distinct: a name that is already in use gets a suffix. */
+/** Makes column names distinct by adding a suffix to a name that is already in use. */
 export const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
   const used = new Set(taken)
   const numbers = new Map<string, number>()
   return names.map((name) => {
     let found = taken.includes(name) ? `${name} (list)` : name
-    // All smaller numbers are in use already.
+    // All smaller numbers are already in use.
     let number = numbers.get(name) ?? 2
     for (; used.has(found); number++) found = `${name} ${number}`
     numbers.set(name, number)
@@ -71,14 +71,14 @@ export const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<stri
 }
 
 /**
- * Text that a spreadsheet would run as a formula. A number with a sign, such as -4 or +1,5 %, is
- * none.
+ * Matches text that a spreadsheet would run as a formula. A signed number, such as -4 or +1,5 %, is
+ * not one.
  */
 const formula = /^(?:[=@\t\r\n]|[+-](?!\d[\d.,]*(?:e[+-]?\d+)?\s?%?$))/i
 
 /**
- * Writes rows as CSV (RFC 4180), without a line end after the last row. Adds `'` to text that a
- * spreadsheet would run as a formula.
+ * Writes rows as CSV (RFC 4180), without a line break after the last row. Puts `'` before text that
+ * a spreadsheet would run as a formula.
  */
 export const csv = (
   rows: ReadonlyArray<ReadonlyArray<string | number | null | undefined>>,

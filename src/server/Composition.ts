@@ -1,6 +1,6 @@
 /**
  * Combines the layers of the service, from the stores and the provider to the HTTP server. Used by
- * the verb `serve`, and by `server/Service` for programs with layers of their own.
+ * the command `serve`, and by `server/Service` in programs that bring layers of their own.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -22,10 +22,7 @@ import { costOptions } from "./decorated.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
-/**
- * The service with the given provider and stores. The stores are also provided to the provider's
- * layer.
- */
+/** The service with the given provider and stores. The provider's layer can use the stores. */
 export const over = <EProvider, RProvider, EStores, More>(parts: {
   readonly provider: Layer.Layer<MetricsProvider, EProvider, RProvider>
   readonly stores: Layer.Layer<Stores | More, EStores, Settings.Settings>
@@ -107,8 +104,8 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
-// How long an SQL statement is retried after a lost connection: 10 seconds longer than the request
-// timeout, so a request times out before the retries of its statements end.
+// Retries a statement after a lost connection for 10 seconds longer than the request timeout, so
+// that a request times out before the retries of its statements end.
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),
 })

@@ -1,6 +1,6 @@
 /**
- * Asks the providers of the settings for their state, from outside of a serving process, and says
- * how to fix each failure.
+ * Asks the configured providers for their state, without a running service, and says how to fix
+ * each failure.
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -18,19 +18,19 @@ import * as Providers from "./Providers.ts"
 /** The state of one provider. `detail` is for people and contains everything. */
 export interface Finding {
   readonly provider: Settings.ProviderName
-  /** A provider with `failure` cannot serve now. */
+  /** `failure` means that the provider cannot serve now. */
   readonly state: "ok" | "warning" | "failure"
   readonly detail: string
   readonly reason: ProviderError["reason"] | null
   readonly quota: ReturnType<typeof quotaDocumentOf>
   readonly index: string | null
-  /** The lookup that `isLive` buys; null when it was not made. */
+  /** The lookup that was bought with `isLive`; null when none was made. */
   readonly live: { readonly url: string; readonly unexpected: string | null } | null
 }
 
 /**
- * Asks each provider once, free of charge. With `isLive`, also buys the figures of one well-known
- * domain from each vendor that can serve, and prints the price on stderr before.
+ * Asks each provider once, free of charge. With `isLive`, first prints the price on stderr, then
+ * also buys the figures of one well-known domain from each vendor that can serve.
  */
 export const examineAll = (options: { readonly isLive: boolean }) =>
   Effect.flatMap(Settings.Settings, ({ providers }) =>
@@ -127,7 +127,7 @@ const judged = (
   }
 }
 
-/** What is not as expected in the answer for the well-known domain; null when nothing is. */
+/** What is unexpected in the answer for the well-known domain; null when nothing is. */
 const misfitOf = ({ gives }: Adapter, outcome: Outcome): string | null => {
   if (outcome._tag === "Failed") return outcome.detail
   const given = { spam_score: outcome.metrics.spamScore, as_of: outcome.index }
@@ -135,7 +135,7 @@ const misfitOf = ({ gives }: Adapter, outcome: Outcome): string | null => {
   return absent === undefined ? null : `the field ${absent} is missing`
 }
 
-/** The vendor's name of its index, safe to print. */
+/** The vendor's name for its index, safe to print. */
 const nameOf = (index: string | undefined): string | null =>
   index === undefined ? null : printable(index.slice(0, 100))
 

@@ -1,4 +1,4 @@
-/** Builds the provider that the settings name. Does not load the modules of other providers. */
+/** Builds the configured provider, loading no modules of other providers. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,7 +14,7 @@ import type { StoreFailure } from "../database/StoreFailure.ts"
 
 export type VendorName = Exclude<Settings.ProviderName, "sandbox" | "dataset">
 
-/** The files of the vendors. A vendor that the settings know must be here. */
+/** The modules of the vendors. Every vendor of the settings must be here. */
 const vendors: Readonly<Record<VendorName, () => Promise<{ readonly adapter: Adapter }>>> = {
   moz: () => import("../providers/vendors/Moz.ts"),
   "moz-links-v2": () => import("../providers/vendors/MozLinksV2.ts"),
@@ -23,11 +23,9 @@ const vendors: Readonly<Record<VendorName, () => Promise<{ readonly adapter: Ada
   http: () => import("../providers/vendors/Http.ts"),
 }
 
-/** Loads the file of a vendor. */
 export const adapterOf = (name: VendorName) => Effect.promise(vendors[name])
 
-// The layer of a provider. The layer has access to the database, and fails when a setting is
-// missing.
+// The layer of a provider. It can use the database, and fails when a setting is missing.
 type ProviderLayer = Layer.Layer<
   MetricsProvider,
   ProviderNotConfigured,
@@ -35,8 +33,8 @@ type ProviderLayer = Layer.Layer<
 >
 
 /**
- * Builds the providers that AUTHORITY_PROVIDER names: several providers become a fallback chain.
- * Each provider that calls an API gets the queue and the cache.
+ * Builds the providers that AUTHORITY_PROVIDER names; several become a fallback chain. Each
+ * provider that calls an API gets the queue and the cache.
  */
 export const layer = Effect.gen(function* () {
   const [first, ...others] = (yield* Settings.Settings).providers
@@ -45,7 +43,6 @@ export const layer = Effect.gen(function* () {
   return Composed.chain([named(first), ...others.map(named)])
 }).pipe(Layer.unwrapEffect)
 
-/** Builds one provider, without the fallback chain. */
 const named = (name: Settings.ProviderName): ProviderLayer => {
   switch (name) {
     case "sandbox":
@@ -63,13 +60,15 @@ const named = (name: Settings.ProviderName): ProviderLayer => {
   }
 }
 
-/** Builds a vendor without the queue and the cache, for a verb: every call asks the vendor. */
+/**
+ * Builds a vendor without the queue and the cache, for commands, whose every call asks the vendor.
+ */
 export const undecorated = (
   name: VendorName | "dataset",
 ): Layer.Layer<Vendor, ProviderNotConfigured | NoDatabase | StoreFailure, Settings.Settings> =>
   name === "dataset" ? Layer.provide(dataset, Stores.forVerbs) : vendor(name)
 
-/** Like `undecorated`, and counts the calls if the database can be used. */
+/** Like `undecorated`, but counts the calls if the database can be used. */
 export const recorded = (name: VendorName | "dataset") =>
   Effect.gen(function* () {
     const Counted = yield* Effect.promise(() => import("../providers/costs/Counted.ts"))

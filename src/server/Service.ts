@@ -1,5 +1,5 @@
 /**
- * Runs the service inside another program, the host, which has its own provider, stores or
+ * Runs the service inside another program, the host, which brings its own provider, stores or
  * settings.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
@@ -25,7 +25,6 @@ import * as Composition from "./Composition.ts"
 import { decorated } from "./decorated.ts"
 import { allInDatabase, type Stores } from "./Stores.ts"
 
-/** The running service. */
 export class Service extends Context.Tag("authority/Service")<
   Service,
   {
@@ -35,7 +34,7 @@ export class Service extends Context.Tag("authority/Service")<
   }
 >() {}
 
-// The source of the figures: either a vendor, which the service decorates, or a complete provider.
+// Where figures come from: either a vendor, which the service decorates, or a complete provider.
 type Source<E> =
   | {
       /**
@@ -47,7 +46,7 @@ type Source<E> =
     }
   | {
       /**
-       * A complete provider, such as a chain of providers or a fake provider. The service adds no
+       * A complete provider, such as a fallback chain or a fake provider. The service adds no
        * cache, queue, timeout, retries or circuit breaker.
        */
       readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
@@ -57,23 +56,22 @@ type Source<E> =
 export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   /**
    * The stores. Default: all stores of `inDatabase`, in the database that the setting
-   * AUTHORITY_DATABASE_URL names. To replace one, merge the others with a layer of your own.
+   * AUTHORITY_DATABASE_URL names. To replace one of them, merge the others with your own layer.
    */
   readonly stores?: Layer.Layer<Stores, EStores, Settings.Settings>
-  /** The settings, keyed by environment variable. Default: the environment of the process. */
+  /** The settings by environment variable. Default: the environment of the process. */
   readonly settings?: Settings.Environment
 }
 
-/** The services that `layer` provides to the host. */
 export type Given = Service | Accounts | ApiKeys | CreditLedger
 
-/** The errors with which the start fails. Each has a `message` of one line. */
+/** The errors with which the start can fail. Each has a one-line `message`. */
 export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**
- * Runs the service inside the host, with the provider of the host and, optionally, its stores. The
+ * Runs the service inside the host, with the host's provider and, optionally, its stores. The
  * service uses the host's logger and tracer. When the scope of the layer closes, the service
- * finishes the requests in flight and then closes the stores.
+ * finishes the requests in progress and then closes the stores.
  */
 export const layer = <EProvider = never, EStores = never>({
   provider,
@@ -100,8 +98,8 @@ const listening = Layer.effect(
 type Ledger = CreditLedger["Type"]
 
 /**
- * Bounds how long a request waits for a ledger of the host: a method that has not ended by itself
- * 1.5 s after the Deadline fails with StoreTimeout, and continues in the background.
+ * Limits how long a request waits for the host's ledger: a method that has not ended 1.5 s after
+ * the Deadline fails with StoreTimeout, and continues in the background.
  */
 export const ledgerInTime = (ledger: Ledger): Ledger => {
   return {
@@ -117,7 +115,7 @@ export const ledgerInTime = (ledger: Ledger): Ledger => {
   }
 }
 
-/** After the time at which a method fails by itself. */
+/** Longer than a method takes to fail by itself. */
 const graceMs = commitGraceMs + 500
 
 const ended = <A, E>(method: Effect.Effect<A, E>, mayCharge: boolean) =>
@@ -129,7 +127,7 @@ const timeout = (mayCharge: boolean) => Effect.fail(new StoreTimeout({ mayCharge
 
 /**
  * Creates an account with credits and returns a new API key, which is not shown again. Dies when
- * the name or the number of credits is invalid. Dies with StoreFailure when the database fails.
+ * the name or the number of credits is invalid, and with StoreFailure when the database fails.
  */
 export const newKey = (options: {
   readonly account: string
@@ -145,7 +143,7 @@ export const newKey = (options: {
 
 /**
  * Builds the layer and keeps it until SIGINT or SIGTERM, then releases it and ends the process. A
- * failure is one line on stderr, and the exit code is 1.
+ * failure is printed as one line on stderr, and the exit code is 1.
  */
 export const run = <A, E>(service: Layer.Layer<A, E>): void =>
   Layer.launch(service).pipe(

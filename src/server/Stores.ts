@@ -1,7 +1,7 @@
 /**
- * The stores of the service: in the database that the settings name, one by one and all together,
- * and in a database in memory. An adapter is imported when its layer is built, so `--help` loads
- * none, and a program with SQLite does not load the PostgreSQL adapter.
+ * The stores of the service, one by one and all together: in the database that the settings name,
+ * or in memory. A store's module is imported when its layer is built, so that `--help` loads none
+ * and a program with SQLite does not load the PostgreSQL client.
  */
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
@@ -21,11 +21,10 @@ import type { Options as PostgresOptions } from "../database/Postgres.ts"
 import type { Content } from "../database/Presence.ts"
 import { StoreFailure } from "../database/StoreFailure.ts"
 
-/** All stores of the service. */
 export type Stores =
   Accounts | ApiKeys | AuditLog | Costs | CreditLedger | Health | MetricsCache | QuoteSecret
 
-// The longest lifetime of a hold: the request timeout and 15 seconds, so that a request on a slow
+// The longest lifetime of a hold: the request timeout plus 15 seconds, in which a request on a slow
 // disk can still settle its hold.
 const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, "15 seconds")
@@ -57,8 +56,8 @@ const metricsCache = imported(() => import("../providers/figures/SqlMetricsCache
 const quoteSecret = imported(() => import("../agents/SqlQuoteSecret.ts"))
 
 /**
- * The rankings in an open database. `authority dataset import` writes the rankings, and the
- * provider `dataset` reads them.
+ * The rankings in an open database, which `authority dataset import` writes and the provider
+ * `dataset` reads.
  *
  * @internal
  */
@@ -68,7 +67,7 @@ const isSqlite = ({ databaseUrl }: Settings.Settings["Type"]) =>
   Redacted.value(databaseUrl).startsWith("sqlite:")
 
 /**
- * Opens the database that the settings name, but neither creates tables nor migrates. A command opens
+ * Opens the database that the settings name, without creating tables or migrating. A command opens
  * one connection, to leave PostgreSQL's `max_connections` to the service.
  */
 const connected = (
@@ -91,10 +90,10 @@ const connected = (
     }),
   ).pipe(Layer.unwrapEffect)
 
-const migrations = Effect.promise(() => import("../database/migrations/Migrations.ts"))
+const migrations = Effect.promise(() => import("../database/migrations/migrate.ts"))
 
 /**
- * Migrates the database that the settings name, which must exist. Returns the former schema
+ * Migrates the database that the settings name, which must exist. Returns the previous schema
  * version.
  *
  * @internal
@@ -125,7 +124,7 @@ const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   }),
 ).pipe(Layer.effectDiscard, Layer.provideMerge(connected("ours or nothing")))
 
-/** Logs a warning when PostgreSQL is older than the oldest supported version. */
+/** Warns when PostgreSQL is older than the oldest supported version. */
 const warnOfVersion = Effect.gen(function* () {
   if (isSqlite(yield* Settings.Settings)) return
   const { examine, isTooOld } = yield* Effect.promise(() => import("../database/Postgres.ts"))
@@ -134,7 +133,7 @@ const warnOfVersion = Effect.gen(function* () {
   if (isTooOld(version)) yield* Effect.logWarning(`Update the database server. ${problem}.`)
 }).pipe(Effect.ignore)
 
-// Opens the database for a service: creates or migrates it. Waits up to 30 seconds for a writable
+// Opens the database for a service, creating or migrating it. Waits up to 30 seconds for a writable
 // PostgreSQL server.
 const database = Layer.tap(
   Layer.provideMerge(
@@ -153,7 +152,7 @@ const database = Layer.tap(
 )
 
 /**
- * Each store of a service in the database that the settings name, which is created when it does not
+ * Each store of a service in the database that the settings name, which is created if it does not
  * exist. The stores of one service share its connections.
  */
 export const inDatabase = {
@@ -180,7 +179,7 @@ const common = Layer.mergeAll(
 const all = Layer.provide(Layer.merge(common, watchedHealth), database)
 
 /**
- * All stores of a service in the database that the settings name, and the database.
+ * The database that the settings name, with all stores of a service.
  *
  * @internal
  */
@@ -203,21 +202,21 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.fre
 const ofVerbs = Layer.mergeAll(common, health, rankings)
 
 /**
- * What most verbs need. Fails with NoDatabase when the database does not exist.
+ * What most commands need. Fails with NoDatabase when the database does not exist.
  *
  * @internal
  */
 export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 
 /**
- * For verbs that create a missing database and print its location on stderr.
+ * For commands that create a missing database and print its location on stderr.
  *
  * @internal
  */
 export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
 
 /**
- * What calls cost, in a database that exists and has this program's schema.
+ * The record of what calls cost, in an existing database with this program's schema.
  *
  * @internal
  */

@@ -1,11 +1,13 @@
-/** Reads the token of the HTTP administration from the settings, or from the file that they name. */
+/**
+ * Reads the token of the HTTP administration from the settings, or from the file that they name.
+ */
 import { readFile } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Settings from "../Settings.ts"
 
-/** Returns undefined when the administration is off. */
+/** The token; undefined when the administration is off. */
 export const adminToken = Effect.gen(function* () {
   const { adminToken: token, adminTokenFile: file } = yield* Settings.Settings
   if (file === undefined) return token

@@ -1,4 +1,4 @@
-/** How the settings say that a vendor is called: its decorators, and what its calls cost. */
+/** Applies the settings to a vendor: its decorators, and what its calls cost. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Counted from "../providers/costs/Counted.ts"
@@ -24,7 +24,7 @@ export const decorated = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
     }),
   ).pipe(Layer.unwrapEffect)
 
-/** The vendors that cost something, and how the names of their settings begin. */
+/** The vendors that cost something, with the prefix of their settings. */
 const vendors = {
   moz: "moz",
   "moz-links-v2": "mozLinksV2",
@@ -35,7 +35,7 @@ const vendors = {
 
 const isVendor = (provider: string): provider is keyof typeof vendors => provider in vendors
 
-/** What the settings say of the cost of a vendor's calls. */
+/** The settings on what a vendor's calls cost. */
 export const costOptions = (
   settings: Settings.Settings["Type"],
   provider: string,

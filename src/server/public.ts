@@ -2,10 +2,10 @@
  * `authority-metrics/server`: runs the service in your own program, with your own provider or
  * stores, on Node 22.14 or newer, or on Deno.
  *
- * Within a major version these do not change: the names below, their types, the documented
- * behaviour, and the settings on the guide's page about operating. Everything else in the package
- * may change. You may call and implement the ports. A minor version may add optional fields to what
- * the methods of a port take.
+ * Within a major version, the names below, their types, their documented behaviour, and the
+ * settings on the guide's page about operating do not change. Everything else in the package may.
+ * You may call and implement the ports. A minor version may add optional fields to what the methods
+ * of a port take.
  */
 import "../nodeVersion.ts"
 

@@ -1,6 +1,6 @@
 /**
- * Every second, releases the holds whose lease has ended, such as those of a process that was
- * killed, and deletes expired idempotency keys.
+ * Every second, releases holds whose lease has ended, such as those of a killed process, and
+ * deletes expired idempotency keys.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -26,7 +26,7 @@ export const layer = Layer.scopedDiscard(
       ),
       Effect.catchAllCause(() => Effect.void),
       Effect.repeat(Schedule.spaced("1 second")),
-      // Wait 100 ms, so that this work does not slow the start of the process.
+      // Waits 100 ms, so that this work does not slow the start of the process.
       Effect.delay("100 millis"),
       Effect.forkScoped,
     ),

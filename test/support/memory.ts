@@ -10,7 +10,7 @@ import * as SqlAuditLog from "../../src/accounts/SqlAuditLog.ts"
 import * as SqlCreditLedger from "../../src/ledger/SqlCreditLedger.ts"
 import * as SqlMetricsCache from "../../src/providers/figures/SqlMetricsCache.ts"
 import * as Health from "../../src/database/Health.ts"
-import * as Migrations from "../../src/database/migrations/Migrations.ts"
+import * as Migrations from "../../src/database/migrations/migrate.ts"
 import * as Sqlite from "../../src/database/Sqlite.ts"
 
 const database = Layer.orDie(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:")))

@@ -1,9 +1,9 @@
 /**
- * The migrations, which create and change the tables on SQLite and PostgreSQL. Times are epoch
+ * The migrations, which create and change the tables of SQLite and PostgreSQL. Times are epoch
  * milliseconds.
  *
- * On some engines with PostgreSQL's protocol, each change of the schema commits by itself. So a
- * step changes the schema before it changes rows, and leaves out changes that are already made.
+ * On some engines with PostgreSQL's protocol, each schema change commits by itself. So a step
+ * changes the schema before it changes rows, and skips changes that are already made.
  */
 import { randomBytes } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import { retentionMs } from "../../ledger/Hold.ts"
 import { genesisHash } from "../../ledger/LedgerEntry.ts"
 
-/** SQLite always rolls back a step that fails, and cannot test whether a column exists. */
+/** SQLite always rolls back a failed step, and cannot test whether a column exists. */
 const addColumn = (sql: SqlClient.SqlClient, table: string, column: string) => {
   const ifNotExists = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "IF NOT EXISTS" })
   return sql.unsafe(`ALTER TABLE ${table} ADD COLUMN ${ifNotExists} ${column}`)
@@ -23,11 +23,11 @@ const dropColumn = (sql: SqlClient.SqlClient, table: string, column: string) => 
   return sql.unsafe(`ALTER TABLE ${table} DROP COLUMN ${ifExists} ${column}`)
 }
 
-/** The tables of 1.1.0 that are still in use. Its databases skip this step. */
+/** Creates the tables of version 1.1.0 that are still in use. Its own databases skip this step. */
 const tables = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Makes SQLite store the rows of a table in the order of the primary key, so that the entries of
-  // an account, for example, are together.
+  // Makes SQLite store rows in the order of the primary key, so that the entries of an account are
+  // next to each other.
   const clustered = sql.literal(
     sql.onDialectOrElse({ sqlite: () => "WITHOUT ROWID", orElse: () => "" }),
   )
@@ -56,7 +56,7 @@ const tables = Effect.gen(function* () {
       holds BIGINT NOT NULL CHECK (holds >= 0),
       PRIMARY KEY (budget_id, start)
     )`
-  // The keys that replace each other share a budget.
+  // Keys that replace each other share a budget.
   yield* sql`
     CREATE TABLE IF NOT EXISTS api_keys (
       id TEXT NOT NULL PRIMARY KEY,
@@ -73,7 +73,7 @@ const tables = Effect.gen(function* () {
       scopes TEXT NOT NULL DEFAULT 'check,read'
     )`
   yield* sql`CREATE INDEX IF NOT EXISTS api_keys_by_account ON api_keys (account_id, created_at)`
-  // `budgets` is the number of budgets, so that a commit without budgets does not look for them.
+  // `budgets` is the number of budgets, so that a commit without budgets need not look for them.
   yield* sql`
     CREATE TABLE IF NOT EXISTS balances (
       account_id TEXT NOT NULL PRIMARY KEY REFERENCES accounts (id),
@@ -96,7 +96,7 @@ const tables = Effect.gen(function* () {
       held_at BIGINT
     ) ${clustered}`
   yield* sql`CREATE INDEX IF NOT EXISTS holds_by_expiry ON holds (expires_at)`
-  // The databases of 1.1.0 have an index on SQLite, and a constraint on PostgreSQL.
+  // As in version 1.1.0, SQLite has an index in place of the constraint of PostgreSQL.
   const unique = sql.onDialectOrElse({ sqlite: () => "", orElse: () => "UNIQUE" })
   yield* sql`
     CREATE TABLE IF NOT EXISTS entries (
@@ -126,7 +126,7 @@ const tables = Effect.gen(function* () {
       PRIMARY KEY (account_id, key)
     )`
   yield* sql`CREATE INDEX IF NOT EXISTS receipts_by_expiry ON receipts (expires_at)`
-  // `since`: since when the figures are the same. Null: since `fetched_at`.
+  // `since` is when the provider first gave these figures; null when that was at `fetched_at`.
   yield* sql`
     CREATE TABLE IF NOT EXISTS figures (
       provider TEXT NOT NULL,
@@ -173,7 +173,7 @@ const tables = Effect.gen(function* () {
           EXECUTE FUNCTION keep_figures()`,
       ]),
   })
-  // One table contains the active list, the other table the list that is being imported.
+  // One of the tables contains the active list, the other the list that is being imported.
   for (const table of ["ranks_0", "ranks_1"]) {
     yield* sql`
       CREATE TABLE IF NOT EXISTS ${sql.literal(table)} (
@@ -211,7 +211,7 @@ const tables = Effect.gen(function* () {
       entries BIGINT NOT NULL,
       head TEXT NOT NULL
     )`
-  // The acts under the idempotency keys of the HTTP administration.
+  // The acts that were done under the idempotency keys of the HTTP administration.
   yield* sql`
     CREATE TABLE IF NOT EXISTS act_requests (
       request_key TEXT NOT NULL,
@@ -251,7 +251,7 @@ const tables = Effect.gen(function* () {
   yield* sql`INSERT INTO audit_head (id, entries, head) VALUES (1, 0, ${genesisHash})`
 })
 
-/** Copies the figures that an update replaces. For SQLite and PL/pgSQL. */
+/** Copies the figures that an update replaces, in SQL for both SQLite and PL/pgSQL. */
 const replaced = (sql: SqlClient.SqlClient) =>
   sql.literal(`
     INSERT INTO observations
@@ -267,14 +267,14 @@ const costs = Effect.gen(function* () {
   yield* dropColumn(sql, "costs", "targets")
   yield* dropColumn(sql, "costs", "unknown_targets")
   yield* dropColumn(sql, "holds", "owner")
-  // The service writes the time into the only row, to know whether it can write.
+  // The service writes the time into the only row, to find out whether it can write.
   yield* sql`
     CREATE TABLE IF NOT EXISTS write_check (
       id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
       at BIGINT NOT NULL
     )`
   yield* addColumn(sql, "costs", "failed BIGINT NOT NULL DEFAULT 0")
-  // The idempotency keys of the administration expire like those of batches.
+  // The administration's idempotency keys expire like those of batches.
   yield* addColumn(sql, "act_requests", "expires_at BIGINT NOT NULL DEFAULT 0")
   yield* sql`CREATE INDEX IF NOT EXISTS act_requests_by_expiry ON act_requests (expires_at)`
   for (const table of ["purchases", "vendor_readings", "vendors", "claims", "processes"]) {

@@ -1,7 +1,6 @@
 /**
- * Compiles a schema to a fast type guard. Nearly every value is valid, and the guard confirms that
- * with a few comparisons. The schema's decoder is many times slower, even for valid values, but it
- * can explain what is wrong.
+ * Compiles a schema to a fast type guard, which confirms a valid value with a few comparisons. The
+ * schema's decoder is many times slower, even for valid values, but can explain what is wrong.
  */
 import * as Either from "effect/Either"
 import { constTrue } from "effect/Function"
@@ -15,14 +14,16 @@ type Test = (value: unknown) => boolean
 
 /**
  * Makes a guard. True means that the schema accepts the value unchanged. False means that the value
- * may be invalid, or that the guard does not support a part of the schema: use the decoder.
+ * may be invalid or that the guard does not support the schema: use the decoder then.
  */
 export const make = <A, I>(schema: Schema.Schema<A, I>): ((value: unknown) => value is A) => {
   const test = testOf(schema.ast)
   return (value): value is A => test(value)
 }
 
-/** A fast decoder for the schema. Unlike the schema's decoder, it may keep unknown properties. */
+/**
+ * A fast decoder for the schema. Unlike the schema's own decoder, it may keep unknown properties.
+ */
 export const decoder = <A, I>(
   schema: Schema.Schema<A, I>,
 ): ((value: unknown) => Either.Either<A, ParseResult.ParseIssue>) => {
@@ -70,8 +71,8 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
 
-// Supports only unions of strings, numbers and literals, and of those that pass a filter. In other
-// unions, the decoder could choose a member that transforms the value, which a guard cannot do.
+// Supports only strings, numbers, literals and filtered ones as members. In other unions the
+// decoder could choose a member that transforms the value, which a guard cannot do.
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
   const arePlain = types.every(isPlain)

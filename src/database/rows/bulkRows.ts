@@ -1,5 +1,5 @@
 /**
- * Statements whose rows are one JSON parameter, so that one text, made and prepared once, serves any
+ * Statements whose rows are one JSON parameter. One statement text, prepared once, serves any
  * number of rows in one round trip.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -16,9 +16,9 @@ import { snakeToCamel } from "effect/String"
 import * as TypeGuard from "./TypeGuard.ts"
 
 /**
- * Runs a text on the connection of the transaction. Returns the rows with the columns' own names.
- * The client's statements do the same with about sixty more steps of the fiber: a scope for the
- * connection, and a span, which only a traced program needs.
+ * Runs a statement on the connection of the transaction. Returns the rows with the database's
+ * column names. The client's own statements take about sixty more fiber steps, for a scope and a
+ * span that are not needed here.
  */
 export const execute = (
   sql: SqlClient.SqlClient,
@@ -33,15 +33,15 @@ export const execute = (
   })
 
 /**
- * Makes a function that runs a statement with one parameter, which is an array as JSON. The
- * statement given here has an empty array in its place.
+ * Makes a function that runs a statement whose only parameter is a JSON array. The statement given
+ * here has an empty array in its place.
  */
 export const command = (sql: SqlClient.SqlClient, statement: Statement<unknown>) => {
   const [text] = statement.compile()
   return (parameter: ReadonlyArray<unknown>) => execute(sql, text, [JSON.stringify(parameter)])
 }
 
-/** Like `command`, and decodes the rows. Each column needs the name that it has in the schema. */
+/** Like `command`, but decodes the rows. Each column must be named as in the schema. */
 export const query = <A, I>(
   sql: SqlClient.SqlClient,
   row: Schema.Schema<A, I>,
@@ -52,7 +52,7 @@ export const query = <A, I>(
   return (parameter: ReadonlyArray<unknown>) => Effect.flatMap(run(parameter), decode)
 }
 
-/** Makes a function that decodes rows, which have the names of the schema, as one array. */
+/** Makes a function that decodes rows, all at once, whose columns are named as in the schema. */
 export const decoder = <A, I>(row: Schema.Schema<A, I>) => {
   const decode = TypeGuard.decoder(Schema.Array(row))
   return (rows: ReadonlyArray<unknown>) => Either.mapLeft(decode(rows), ParseResult.parseError)
@@ -70,7 +70,7 @@ export const rowsOf = (
   })
 }
 
-/** Makes the SQL condition "is one of `texts`", to be written after the name of a column. */
+/** Makes the SQL condition "is one of `texts`", which follows the name of a column. */
 export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
   const json = JSON.stringify(texts)
   return sql.onDialectOrElse({
@@ -81,23 +81,22 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   })
 }
 
-/** A table, and the columns of its rows: a record has them under their names in camelCase. */
+/** A table and its columns, whose names are camelCase in the records. */
 export interface Table<A extends object> {
   readonly name: string
   readonly texts: ReadonlyArray<string>
   readonly numbers: ReadonlyArray<string>
   readonly doubles?: ReadonlyArray<string>
-  /** A row with the same key is replaced, except for `sums` and `changes`. */
+  /** The primary key. A row with the same key is replaced, except for `sums` and `changes`. */
   readonly key?: ReadonlyArray<string>
-  /** The numbers that are added to those of the row. */
+  /** The columns whose new value is added to the old one. */
   readonly sums?: ReadonlyArray<string>
-  /** The SQL of other values of a row that is replaced. */
+  /** The SQL of new values for a row with the same key, by column. */
   readonly changes?: Readonly<Record<string, string>>
-  /** Default: the record itself. */
+  /** Makes a row from a record. Default: the record itself. */
   readonly rowOf?: (record: A) => object
 }
 
-/** Returns a function that inserts records as rows. */
 export const inserter = <A extends object>(
   sql: SqlClient.SqlClient,
   table: Table<A>,
@@ -128,6 +127,6 @@ export const inserter = <A extends object>(
       : execute(sql, text, [JSON.stringify(records.map((record) => cellsOf(rowOf(record), names)))])
 }
 
-// Rows are arrays, because SQLite finds the third cell of one faster than a field of an object.
+// Rows are arrays, because SQLite finds a cell of an array faster than a field of an object.
 const cellsOf = (row: object, names: ReadonlyArray<string>) =>
   names.map((name): unknown => Reflect.get(row, name))

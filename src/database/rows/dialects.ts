@@ -1,4 +1,4 @@
-/** What SQLite and PostgreSQL write differently, in the tables and in SQL. */
+/** SQL that SQLite and PostgreSQL write differently. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as String from "effect/String"
 
@@ -9,8 +9,8 @@ export const naming = {
 }
 
 /**
- * The SQL of the present time by the clock of the database, in epoch milliseconds. The clocks of
- * processes differ.
+ * The SQL for the database's current time, in epoch milliseconds. It is used where the clocks of
+ * processes may differ.
  */
 export const databaseTime = (sql: SqlClient.SqlClient): string =>
   sql.onDialectOrElse({
@@ -19,8 +19,8 @@ export const databaseTime = (sql: SqlClient.SqlClient): string =>
   })
 
 /**
- * Ends a SELECT that locks its rows until the transaction ends. SQLite needs no row locks: an
- * immediate transaction locks the whole file against other writers.
+ * Ends a SELECT that locks its rows until the transaction ends. SQLite needs no row locks, because
+ * an immediate transaction locks the whole file against other writers.
  */
 export const forUpdate = (sql: SqlClient.SqlClient) =>
   sql.literal(sql.onDialectOrElse({ pg: () => "FOR UPDATE", orElse: () => "" }))

@@ -1,4 +1,4 @@
-/** Reads long tables, and deletes from them, page by page. */
+/** Reads long tables, and deletes rows from them, page by page. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Arr from "effect/Array"
@@ -9,7 +9,9 @@ import type { ParseError } from "effect/ParseResult"
 import * as Stream from "effect/Stream"
 import * as Failure from "../Failure.ts"
 
-/** Maximum number of rows that one statement reads or deletes: few, so that others do not wait. */
+/**
+ * The maximum number of rows that one statement reads or deletes: few, so that others do not wait.
+ */
 export const pageSize = 1000
 
 /** Streams rows page by page. `read` reads the page after a place. Dies with StoreFailure. */
@@ -25,7 +27,7 @@ export const rowsAfter = <Place, Row>(
     ]),
   )
 
-/** Deletes rows until none is left, with a transaction for each `deleteSome`. */
+/** Deletes rows until none is left, with one transaction for each `deleteSome`. */
 export const sweep = (
   sql: SqlClient.SqlClient,
   deleteSome: Effect.Effect<ReadonlyArray<unknown>, SqlError>,

@@ -25,7 +25,6 @@ export interface Options extends overview.Options {
   readonly token: Redacted.Redacted<string>
 }
 
-/** Makes the routes of the administration. */
 export const make = ({ token, ...options }: Options) =>
   Routes.ofApi(AdminApi, (app) =>
     Effect.flatMap(HttpServerRequest, (request) =>
@@ -41,7 +40,7 @@ export const make = ({ token, ...options }: Options) =>
 
 const wrongTokens = { requests: 10, per: Duration.minutes(1) }
 
-/** The address that a request came from: the proxy's address behind a proxy. */
+/** The address that a request came from, which may be that of a proxy. */
 const addressOf = ({ remoteAddress }: HttpServerRequest) =>
   Option.getOrElse(remoteAddress, () => "unknown")
 
@@ -49,8 +48,8 @@ const digestOf = (token: Redacted.Redacted<string>) =>
   createHash("sha256").update(Redacted.value(token)).digest()
 
 /**
- * Checks the token. A wrong one gets 401, and 429 after ten wrong ones from one address in a minute. A
- * right one always passes.
+ * Checks the token. A wrong token gets 401, or 429 after ten wrong ones from the same address
+ * within a minute. The right one is always accepted.
  */
 const authorization = (token: Redacted.Redacted<string>): Layer.Layer<Administrator> =>
   Layer.effect(

@@ -1,6 +1,6 @@
 /**
- * The handlers of the administration's endpoints. Each answers an act with an envelope around the
- * act's document, or with the contract's error for the act's.
+ * The handlers of the administration's endpoints. Each puts the document of an act into an
+ * envelope, or turns the error of an act into one of the contract.
  */
 import { createHash } from "node:crypto"
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
@@ -55,18 +55,16 @@ interface Tagged<Tag> extends Messaged {
 
 const envelope = <A>(data: A) => ({ success: true as const, data })
 
-/** Answers with the act's document. */
 export const answer = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
   act.pipe(
     Effect.map(envelope),
     Effect.catchAll((error) => refuse<Answers[Tag]>(answers[error._tag](error))),
   )
 
-/** Like `answer`, for long lists, which the schema's encoder would take long for. */
+/** Like `answer`, for long lists, which the schema's encoder would encode slowly. */
 const answerJson = <A, Tag extends keyof Answers, R>(act: Effect.Effect<A, Tagged<Tag>, R>) =>
   Effect.map(answer(act), (body) => HttpServerResponse.unsafeJson(body))
 
-/** What a handler knows of its request. */
 interface Asked {
   readonly request: HttpServerRequest
   readonly headers: { readonly "idempotency-key"?: string }

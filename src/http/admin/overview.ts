@@ -17,7 +17,7 @@ import { answer, circuitOf, errorsOf } from "./handlers.ts"
 
 export interface Options {
   readonly currency: string
-  /** In millionths of the currency. */
+  /** What a customer pays for one credit, in millionths of the currency. */
   readonly creditValue: number | undefined
   /** The most rows that may be bought from a vendor in a month. */
   readonly ceilingOf: (provider: string) => number | undefined
@@ -28,7 +28,7 @@ const lastWeek = 7
 const maxRunningOut = 10
 const maxErrors = 10
 
-/** Adds up. A cost is null when calls were made and nobody knows the price of any of them. */
+/** Adds up. The cost is null when calls were made and the price of none of them is known. */
 const sumOf = (rows: ReadonlyArray<CostReport.Row>) => {
   const sold = rows.filter((row) => row.provider === null)
   const bought = rows.filter((row) => row.provider !== null)

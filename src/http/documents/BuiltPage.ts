@@ -1,4 +1,7 @@
-/** The built pages. Reads one and prepares it for serving: compresses it and computes its ETag. */
+/**
+ * Reads a page that the build made, and prepares it for serving: compresses it and computes its
+ * ETag.
+ */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -6,7 +9,7 @@ import { promisify } from "node:util"
 import { gzip } from "node:zlib"
 import * as Schema from "effect/Schema"
 
-/** The paths of the HTML pages. The build makes one page for each path. */
+/** The paths of the HTML pages, each of which the build makes. */
 export const PagePath = Schema.Literal(
   "/console",
   "/console/operator",
@@ -26,7 +29,7 @@ export const PagePath = Schema.Literal(
 )
 export type PagePath = typeof PagePath.Type
 
-/** A page as it is served. */
+/** A page ready to be served. */
 export interface Page {
   readonly html: Uint8Array
   readonly gzip: Uint8Array
@@ -38,10 +41,13 @@ export interface Page {
 export const BuiltPage = Schema.Struct({ html: Schema.String, policy: Schema.String })
 export type BuiltPage = typeof BuiltPage.Type
 
-/** The name of a page's file below `dist`, and of the executable's asset. */
+/** The name of a page's file below `dist`, and of the same asset in the executable. */
 export const fileOf = (path: PagePath) => `pages${path}.json`
 
-/** The path of the build's folder from a bundle. Undefined when the program runs from its sources. */
+/**
+ * The path from a bundle to the build folder. The bundler defines it; it is not defined when the
+ * program runs from its sources.
+ */
 declare const DIST: string | undefined
 
 /** Reads one page. Rejects when the pages are not built. */

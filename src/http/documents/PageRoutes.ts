@@ -13,7 +13,7 @@ export interface Options {
   readonly hasAdministration: boolean
 }
 
-/** The root path. It has no page of its own: it redirects to one of the pages. */
+/** The root path, which redirects to one of the pages. */
 export const rootPath = "/"
 
 export const make = (options: Options) => [
@@ -26,7 +26,7 @@ export const make = (options: Options) => [
 export const consolePath = "/console"
 const operatorPath = "/console/operator"
 
-/** The pages of a server that serves the administration alone. */
+/** The pages of a server that serves only the administration. */
 export const ofConsole = (options: Options) => [
   makeRoute(
     "GET",
@@ -52,8 +52,8 @@ const root = Effect.map(HttpServerRequest, (request) => {
 const pageAt = (path: PagePath, options: Options) => {
   const page = loader(path, options)
   return Effect.flatMap(HttpServerRequest, (request) =>
-    // The links of a page are relative, so that a proxy can serve the page under any path. With a
-    // slash at the end of the path the links would be wrong, so the browser is redirected.
+    // Links in a page are relative, so that a proxy can serve it under any path. A slash at the end
+    // of the path would break them, so the browser is redirected.
     /\/(\?|$)/.test(request.url)
       ? Effect.succeed(withoutSlash(path))
       : Effect.match(Effect.tryPromise(page), {
@@ -70,7 +70,7 @@ const withoutSlash = (path: PagePath) =>
     headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
   })
 
-// Reads a page at the first request for it, for all requests.
+// Reads a page once, when it is first requested.
 const loader = (path: PagePath, options: Options) => {
   let page: Promise<Page> | undefined
   return () => (page ??= read(path, options))

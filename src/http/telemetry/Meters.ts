@@ -19,9 +19,8 @@ const times = Meter.labelled(
   ...labels,
 )
 
-/** Records an answered request. */
 export const answered = (method: string, route: string, status: number, seconds: number): void => {
-  // Other methods share a label. Otherwise, a client could create any number of series.
+  // Unknown methods share a label. Otherwise, a client could create any number of series.
   const values = [isHttpMethod(method) ? method : "other", route, String(status)]
   requests(1, ...values)
   times(seconds, ...values)
@@ -32,7 +31,7 @@ const checks = Meter.labelled(
   "outcome",
 )
 
-/** Counts the outcomes of a report. A replay is not counted again. */
+/** Counts the outcomes of a report, but not of a replay, which was counted before. */
 export const checked = ({ isReplay, outcomes }: Report): void => {
   if (isReplay) return
   for (const outcome of outcomes) {

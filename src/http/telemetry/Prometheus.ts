@@ -28,8 +28,7 @@ const resolutionMs = 20
 
 const processGauges = (delay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
-  // Node.js measures the delay with a timer. Each measured value contains the interval of this
-  // timer, so subtract the interval.
+  // Node.js measures the delay with a timer, whose interval is part of each measured value.
   const lag = Math.max(0, delay.mean / 1e9 - resolutionMs / 1000)
   delay.reset()
   return [
@@ -44,13 +43,13 @@ const processGauges = (delay: ReturnType<typeof monitorEventLoopDelay>): string 
   ].join("")
 }
 
-/** For each of these amounts, a gauge counts the accounts with fewer available credits. */
+/** For each of these amounts, a gauge counts the accounts with fewer credits available. */
 const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
 
-/** Totals of the ledger, kept for ten seconds. An empty text when the database does not answer. */
+/** The ledger's totals as gauges; empty text when the database does not answer. */
 const ledgerGauges = Effect.flatMap(CreditLedger, ({ totals }) =>
   totals(lowAmounts).pipe(
-    // End the scrape at the timeout, even if the database call cannot be interrupted.
+    // Ends the scrape at the timeout, even if the database call cannot be interrupted.
     Effect.disconnect,
     Effect.timeout("2 seconds"),
     Effect.map(
@@ -63,7 +62,7 @@ const ledgerGauges = Effect.flatMap(CreditLedger, ({ totals }) =>
         ),
     ),
     Effect.catchAllCause(() => Effect.succeed("")),
-    // Anybody may ask for the metrics, and the sums read every balance.
+    // Cached, because the endpoint needs no key and the sums scan every balance.
     Effect.cachedWithTTL("10 seconds"),
   ),
 )
@@ -114,8 +113,8 @@ const metrics = (): string => {
   return Object.entries(families)
     .map(([metric, pairs]) => {
       const { description, keyType } = pairs[0].metricKey
-      // By convention, the name of a counter in Prometheus ends in `_total`. A counter of Effect that
-      // may decrease is a gauge in Prometheus.
+      // In Prometheus, names of counters end in `_total` by convention, and a counter of Effect
+      // that may decrease is a gauge.
       const isCounter = MetricKeyType.isCounterKey(keyType) && keyType.incremental
       const type = MetricKeyType.isHistogramKey(keyType)
         ? "histogram"
@@ -129,7 +128,7 @@ const metrics = (): string => {
     .join("")
 }
 
-/** No samples of a frequency or a summary, which Prometheus has in another form. */
+/** Returns no samples for a frequency or a summary, which Prometheus represents differently. */
 const samplesOf = ({
   metricKey,
   metricState,

@@ -1,4 +1,4 @@
-/** Logs requests. No line has text from the client, so none can leak an API key. */
+/** Logs requests, without any text from the client, which could contain an API key. */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -8,7 +8,7 @@ import type { RequestId } from "../../check/RequestId.ts"
 import type { CurrentRequest } from "../CurrentRequest.ts"
 import type { Path } from "../Routes.ts"
 
-/** At level `debug`, for endpoints only. */
+/** Logs at level `debug`, and only for endpoints. */
 export const logAnswer = (
   path: Path | undefined,
   method: string,

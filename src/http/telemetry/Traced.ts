@@ -1,7 +1,4 @@
-/**
- * Wraps AuthorityCheck and CreditLedger, so that each call that an HTTP request makes to one of
- * them has a trace span.
- */
+/** Gives a trace span to each call of AuthorityCheck and CreditLedger during an HTTP request. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AuthorityCheck } from "../../check/AuthorityCheck.ts"

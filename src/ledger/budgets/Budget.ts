@@ -18,11 +18,10 @@ const Fields = Schema.Struct({
   period: Period,
 })
 
-/** The error message for a text that is not a budget. */
+/** The error message for text that is not a budget. */
 export const expected = "expected a budget such as 500/day, 500/month or 500/total"
 
 export interface Budget {
-  /** Whole credits, 1 or more. */
   readonly credits: Credits
   readonly period: Period
 }
@@ -42,30 +41,30 @@ export const Budget = Schema.transformOrFail(Schema.String, Schema.typeSchema(Fi
 
 export const textOf = ({ credits, period }: Budget): string => `${credits}/${period}`
 
-/** What was spent of a budget in one period. */
+/** How much of a budget was spent in one period. */
 export interface Use {
   readonly charged: Credits
   readonly held: Credits
-  /** Number of open holds. */
   readonly holds: number
 }
 
 export const unused: Use = { charged: creditsOf(0), held: creditsOf(0), holds: 0 }
 
-/** A budget, and what was spent of it in the current period. */
+/** A budget and how much of it is spent in the current period. */
 export interface Spent extends Budget {
   /** Credits that are charged or held. */
   readonly used: Credits
-  /** 0 when the budget was lowered below what is used. */
+  /** The credits left; 0 when the budget was lowered below `used`. */
   readonly remaining: Credits
-  /** The end of the current period, in epoch milliseconds; null for a budget in all. */
+  /** The end of the current period, in epoch milliseconds; null for a `total` budget. */
   readonly resetsAt: number | null
 }
 
-/** The length of a UTC day in milliseconds. */
 export const dayMs = 86_400_000
 
-/** The start of the period that contains the time `at`, in epoch milliseconds; 0 for `total`. */
+/**
+ * The start of the period that contains the time `at`, both in epoch milliseconds; 0 for `total`.
+ */
 export const startOf = (period: Period, at: number): number => {
   if (period === "total") return 0
   if (period === "day") return Math.floor(at / dayMs) * dayMs
@@ -91,15 +90,15 @@ export const spent = (budget: Budget, { charged, held }: Use, at: number): Spent
 }
 
 /**
- * The request does not fit into the budget of its key. Without running requests it would fit if
- * `isHeld` is true.
+ * The request does not fit into the budget of its key. `isHeld` is true if it would fit were it not
+ * for the holds of running requests.
  */
 export class BudgetExceeded extends Data.TaggedError("BudgetExceeded")<{
   readonly required: Credits
   readonly budget: Budget
   readonly use: Use
   readonly isHeld: boolean
-  /** The end of the period, in epoch milliseconds; null for a budget in all. */
+  /** The end of the period, in epoch milliseconds; null for a `total` budget. */
   readonly resetsAt: number | null
 }> {
   override get message() {

@@ -1,5 +1,5 @@
 /**
- * The budgets of some API keys and their use, with the rules that change the use. The store
+ * The budgets of some API keys, how much of them is used, and the rules that change this. The store
  * makes one `Budgets` for each transaction.
  */
 import type { ApiKeyId } from "../../accounts/ApiKey.ts"
@@ -7,20 +7,20 @@ import * as Budget from "./Budget.ts"
 import { creditsOf } from "../Credits.ts"
 import type { Hold } from "../Hold.ts"
 
-/** The budget in force for some keys. */
+/** The budget currently in force for a key. */
 export interface InForce extends Budget.Budget {
   readonly budgetId: Budget.BudgetId
-  /** What was held before this time counts nowhere. Epoch milliseconds. */
+  /** The budget ignores what was held before this time, in epoch milliseconds. */
   readonly since: number
 }
 
-/** The use of a budget from `start` (epoch milliseconds) to the end of that period. */
+/** How much of a budget is used from `start` (epoch milliseconds) to the end of that period. */
 export interface UseIn extends Budget.Use {
   readonly budgetId: Budget.BudgetId
   readonly start: number
 }
 
-/** What a budget counts. Other holds have no key, or are from versions without `heldAt`. */
+/** The part of a hold that a budget counts. */
 type Counted = Pick<Hold, "amount" | "apiKeyId">
 
 export class Budgets {
@@ -33,12 +33,11 @@ export class Budgets {
     this.uses = new Map(Array.from(uses, (use) => [idOf(use), use]))
   }
 
-  /** The uses that changed since this object was made. */
   get changedUses(): ReadonlyArray<UseIn> {
     return [...this.changed.values()]
   }
 
-  /** The uses of the budgets of keys, without the keys that have none. */
+  /** Returns how much of their budgets the keys have used. Leaves out keys without a budget. */
   spentBy(keys: ReadonlyArray<ApiKeyId>, now: number): ReadonlyMap<ApiKeyId, Budget.Spent> {
     return new Map(
       keys.flatMap((key) => {
@@ -50,14 +49,14 @@ export class Budgets {
   }
 
   /**
-   * The time as which the key's budget counts a hold. A budget counts nothing before `since`, so a
-   * process whose clock is behind counts at that time.
+   * The time at which the key's budget counts a hold. A process whose clock is behind counts it at
+   * `since`, because a budget ignores anything earlier.
    */
   timeOf(key: Hold["apiKeyId"], now: number): number {
     return Math.max(now, this.byKey.get(key)?.since ?? now)
   }
 
-  /** Checks that a hold fits into the budget of its key. */
+  /** Returns the error if a hold does not fit into the budget of its key. */
   refusalOf({ amount, apiKeyId }: Counted, heldAt: number): Budget.BudgetExceeded | undefined {
     const budget = this.byKey.get(apiKeyId)
     if (budget === undefined) return undefined
@@ -72,12 +71,11 @@ export class Budgets {
     })
   }
 
-  /** Counts a hold that was opened. */
   open({ amount, apiKeyId }: Counted, heldAt: number) {
     this.add(apiKeyId, heldAt, 0, amount, 1)
   }
 
-  /** Counts the end of an open hold, and its charge. */
+  /** Counts the end of an open hold together with its charge. */
   end({ amount, apiKeyId }: Counted, heldAt: number | null, charge: number) {
     this.add(apiKeyId, heldAt, charge, -amount, -1)
   }
@@ -103,7 +101,7 @@ export class Budgets {
   }
 
   private useAt({ budgetId, period, since }: InForce, at: number): UseIn {
-    // The first period of a budget starts when the budget is set.
+    // A budget's first period starts when the budget is set.
     const place = { budgetId, start: Math.max(since, Budget.startOf(period, at)) }
     return this.uses.get(idOf(place)) ?? { ...place, ...Budget.unused }
   }

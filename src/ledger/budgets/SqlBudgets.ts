@@ -1,7 +1,6 @@
 /**
- * The SQL of budgets and their use; the store of keys notes the budget of each key. Each change
- * comes after a lock of the account's balance, as in every commit, so the next commit reads the new
- * budget.
+ * The SQL of budgets and their use; `SqlApiKeys` stores which budget a key has. Every change first
+ * locks the account's balance, as a commit does, so that the next commit reads the new budget.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -15,7 +14,9 @@ import { Budgets, type UseIn } from "./Budgets.ts"
 import { Credits } from "../Credits.ts"
 import * as BulkRows from "../../database/rows/bulkRows.ts"
 
-/** One row for each key and each of the periods that were used, or a row of 0 for the first. */
+/**
+ * One row for each key and each period in which it used its budget; a row of 0 when there is none.
+ */
 const decodeRows = BulkRows.decoder(
   Schema.Struct({
     apiKeyId: ApiKeyId,
@@ -31,9 +32,9 @@ const decodeRows = BulkRows.decoder(
 )
 
 /**
- * Returns a function that reads the budgets of keys, and their uses from the period that contains the
- * time `earliest` on, in epoch milliseconds. A commit that has locked the balances of the keys' accounts needs no other lock:
- * every change of a budget or its use locks the balance first.
+ * Returns a function that reads the budgets of keys and their use in the period that contains
+ * `earliest` (epoch milliseconds) and in later ones. It takes no locks: the caller has locked the
+ * accounts' balances, which every change of a budget or its use locks first.
  */
 export const makeRead = (sql: SqlClient.SqlClient) => {
   const [text] = sql`
@@ -65,7 +66,7 @@ const budgetUses: BulkRows.Table<UseIn> = {
   key: ["budget_id", "start"],
 }
 
-/** Inserts the uses of budgets, or replaces those of the same periods. */
+/** Inserts how much of the budgets was used, replacing the rows of the same periods. */
 export const useInserter = (sql: SqlClient.SqlClient) => BulkRows.inserter(sql, budgetUses)
 
 export const makeWrites = (sql: SqlClient.SqlClient) => {
@@ -76,7 +77,6 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
       SELECT id, period FROM budgets WHERE id = (SELECT budget_id FROM api_keys WHERE id = ${key})`,
   })
 
-  /** The key, and the keys that share its budget. */
   const sharing = (key: string) => sql`
     SELECT id FROM api_keys WHERE id = ${key}
     OR budget_id = (SELECT budget_id FROM api_keys WHERE id = ${key})`
@@ -87,21 +87,22 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
     WHERE account_id = ${account}`
 
   return {
-    /** Locks the balance of an account, and so the budgets of its keys. Every change comes after. */
+    /**
+     * Locks the account's balance, and so the budgets of its keys. Every change must call it first.
+     */
     lock: (account: AccountId) =>
       sql`UPDATE balances SET budgets = budgets WHERE account_id = ${account}`,
 
-    /** The budget of a key. */
     current,
 
-    /** The key, and the keys that share its budget. */
+    /** Finds the keys that share the budget of a key, including this key. */
     keysOf: SqlSchema.findAll({
       Request: ApiKeyId,
       Result: Schema.Struct({ id: ApiKeyId }),
       execute: (key) => sql`${sharing(key)} ORDER BY id`,
     }),
 
-    /** Makes the budget of a key, or changes it. Returns its id. */
+    /** Creates or changes the budget of a key. Returns the budget's id. */
     put: Effect.fnUntraced(function* (
       { accountId, id: key }: Pick<ApiKey, "id" | "accountId">,
       { credits, period }: Budget.Budget,
@@ -114,7 +115,8 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
       }
       const id = former?.id ?? Budget.BudgetId.make(uuid())
       yield* sql`DELETE FROM budget_uses WHERE budget_id = ${id}`
-      // After every open hold, also of a process whose clock is ahead: they count nowhere.
+      // The budget starts after every open hold, even one opened by a process whose clock is ahead,
+      // so that no open hold counts towards it.
       yield* sql`
         INSERT INTO budgets (id, account_id, credits, period, since)
         SELECT ${id}, ${accountId}, CAST(${credits} AS BIGINT), ${period}, MAX(time) FROM (
@@ -127,7 +129,6 @@ export const makeWrites = (sql: SqlClient.SqlClient) => {
       return id
     }),
 
-    /** Removes budgets that no key has any more. */
     remove: Effect.fnUntraced(function* (
       account: AccountId,
       budgets: ReadonlyArray<{ readonly id: Budget.BudgetId }>,

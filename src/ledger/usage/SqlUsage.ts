@@ -1,4 +1,4 @@
-/** The table `usage`: the sums that commits add to, and the SQL of the reports. */
+/** The table `usage`, whose sums each commit updates, and the SQL of the usage reports. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -10,7 +10,6 @@ import * as Usage from "./Usage.ts"
 
 const summed = ["checks", "credits", "known", "invalid_url", "provider_error", "server_error"]
 
-/** A commit adds to the sums. */
 export const table: BulkRows.Table<Usage.DailyUsage> = {
   name: "usage",
   texts: ["account_id", "api_key_id"],
@@ -49,10 +48,10 @@ const groups = {
   account: ["account_id", `credits DESC, "accountId"`],
 } as const
 
-/** How many rows of whole accounts one statement sums: few, because SQLite blocks the process. */
+/** How many rows one statement sums at most: few, because SQLite blocks the process. */
 const sliceSize = 2000
 
-/** Returns the sums that a question asks for. On SQLite, those of all accounts come in slices. */
+/** Returns the sums that a question asks for. On SQLite, reads those of all accounts in slices. */
 export const make = (sql: SqlClient.SqlClient) => {
   const slice = makeSlice(sql)
   const lastOfSlice = sql.onDialectOrElse({
@@ -80,7 +79,7 @@ export const make = (sql: SqlClient.SqlClient) => {
   })
 }
 
-/** Sums the usage of the accounts after one id, up to another. */
+/** Sums the usage of the accounts after one id, up to and including another. */
 const makeSlice =
   (sql: SqlClient.SqlClient) =>
   (question: Usage.Question, after: string, last: AccountId | undefined) => {
@@ -90,9 +89,9 @@ const makeSlice =
       columns.includes(name) ? value : `CAST(NULL AS ${type})`
     const sums = summed.map((each) => `CAST(SUM(${each}) AS BIGINT) AS ${each}`)
     const [firstDay, lastDay] = Usage.daysOf(period)
-    // The plus sign keeps SQLite from the index of the days, which has other accounts too.
+    // The plus sign keeps SQLite from using the index by day, which also contains other accounts.
     const day = sql.literal(last === undefined && after === "" ? "day" : "+day")
-    // A report of all days reads the whole table, which is faster without the index of the days.
+    // A report of all days reads the whole table, which is faster without the index by day.
     const isBounded = period.since !== undefined || period.until !== undefined
     const isAsked = sql.and([
       ...(isBounded ? [sql`${day} BETWEEN ${firstDay} AND ${lastDay}`] : []),
@@ -100,7 +99,7 @@ const makeSlice =
       ...(after === "" ? [] : [sql`account_id > ${after}`]),
       ...(last === undefined ? [] : [sql`account_id <= ${last}`]),
     ])
-    // The inner limit keeps SQLite from reading the index of the days in their order.
+    // The inner limit keeps SQLite from reading the index by day in its order.
     return sql`
       SELECT sums.*, accounts.name AS "accountName", api_keys.label AS label FROM (
         SELECT ${sql.literal(column("account_id", "TEXT"))} AS "accountId",

@@ -1,4 +1,4 @@
-/** Counts what requests used, by account, API key and UTC day. */
+/** Counts the usage of requests by account, API key and UTC day. */
 import * as Arr from "effect/Array"
 import * as Order from "effect/Order"
 import type { AccountId } from "../../accounts/Account.ts"
@@ -7,13 +7,12 @@ import { type FailureCounts, noFailures } from "../../check/Metrics.ts"
 import { dayMs } from "../budgets/Budget.ts"
 import type { Charge, Hold } from "../Hold.ts"
 
-/** What requests used. Only requests that held credits are counted. */
+/** The usage of requests. Only requests that held credits are counted. */
 export interface Usage {
-  /** Successful checks. */
+  /** The number of successful checks. */
   readonly checks: number
-  /** Charged credits. */
   readonly credits: number
-  /** The successful checks that were answered from the cache. The others were bought. */
+  /** How many of these checks were answered from the cache; the others were bought. */
   readonly known: number
   readonly failed: FailureCounts
 }
@@ -21,29 +20,27 @@ export interface Usage {
 /** A question for the usage in a period, summed by day, API key or account. */
 export interface Question {
   readonly by: "day" | "key" | "account"
-  /** Absent: all accounts. */
+  /** The usage of all accounts when absent. */
   readonly account?: AccountId | undefined
-  /** Epoch milliseconds, `since` inclusive and `until` exclusive. Days are counted as a whole. */
+  /** In epoch milliseconds; `since` is inclusive, `until` exclusive. Days count as a whole. */
   readonly since?: number | undefined
   readonly until?: number | undefined
-  /** The maximum number of rows. Absent: no maximum. */
+  /** The maximum number of rows; no maximum when absent. */
   readonly limit?: number | undefined
 }
 
-/** A sum of usage. */
 export interface Row extends Usage {
-  /** Only of rows by key and by account. */
+  /** The account of rows by account or by key; null in rows by day. */
   readonly accountId: AccountId | null
-  /** Only of rows by key; null there for requests that name no key. */
+  /** The key of rows by key; null in other rows and for requests that named no key. */
   readonly apiKeyId: ApiKeyId | null
-  /** Only of rows by day: the number of the UTC day, counted from 1970-01-01. */
+  /** The number of days since 1970-01-01 (UTC); null except in rows by day. */
   readonly day: number | null
-  /** The name of the account and the label of the key, in a ledger that has the tables of both. */
+  /** The account's name and the key's label, if the ledger knows them. */
   readonly accountName?: string | null
   readonly label?: string | null
 }
 
-/** What one key of an account used on one day. */
 export interface DailyUsage extends Row {
   readonly accountId: AccountId
   readonly day: number
@@ -55,7 +52,7 @@ export const dayOf = (time: number) => Math.floor(time / dayMs)
 /** Writes a day as 2026-11-24. */
 export const dateOf = (day: number) => new Date(day * dayMs).toISOString().slice(0, 10)
 
-/** The first and the last day that a period touches. */
+/** Returns the first and the last day that the period touches. */
 export const daysOf = ({
   since = 0,
   until = Number.MAX_SAFE_INTEGER,
@@ -76,7 +73,7 @@ export const ofCharge = (
   failed,
 })
 
-/** Adds usage to a sum. Keeps the account, the key and the day of the sum. */
+/** Adds usage to a sum, which keeps its account, key and day. */
 export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
   ...sum,
   checks: sum.checks + usage.checks,
@@ -89,7 +86,7 @@ export const add = <A extends Usage>(sum: A, usage: Usage): A => ({
   },
 })
 
-/** Adds up the rows of one day, key or account. Orders the sums, and keeps the first of them. */
+/** Adds up the rows of each day, key or account, orders the sums, and keeps the first of them. */
 export const merge = (
   rows: ReadonlyArray<Row>,
   { by, limit = Number.POSITIVE_INFINITY }: Pick<Question, "by" | "limit">,

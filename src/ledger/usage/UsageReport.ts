@@ -1,4 +1,4 @@
-/** Reports what requests used, with the names of accounts and keys. Reads only the ledger's sums. */
+/** Reports the usage of requests with the names of accounts and keys, from the ledger's sums. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,15 +10,15 @@ import * as Usage from "./Usage.ts"
 import type { FailureCounts } from "../../check/Metrics.ts"
 import { inTime, type StoreTimeout } from "../StoreTimeout.ts"
 
-/** A row of the report, by the names that its JSON has. */
+/** A row of the report, with the field names of its JSON. */
 export interface Row {
-  /** Of rows by account, and of rows by key over all accounts: the name of the account. */
+  /** The account's name, in rows by account and in rows by key over all accounts. */
   readonly account?: string
-  /** Of rows by day: a UTC day such as 2026-11-24. */
+  /** A UTC day such as 2026-11-24, in rows by day. */
   readonly day?: string
-  /** Of rows by key; null for requests that named no key. */
+  /** In rows by key; null for requests that named no key. */
   readonly key?: { readonly id: string; readonly label: string | null } | null
-  /** Successful checks: those answered from the cache, and those bought. */
+  /** The number of successful checks, whether answered from the cache or bought. */
   readonly checks: number
   readonly credits: number
   readonly known: number
@@ -30,8 +30,8 @@ export class UsageReport extends Context.Tag("authority/UsageReport")<
   UsageReport,
   {
     /**
-     * Rows by day are ordered by day, others by credits, most first. Fails with StoreTimeout at the
-     * Deadline. May die with StoreFailure.
+     * Returns rows by day in the order of the days, and other rows by credits, most first. Fails
+     * with StoreTimeout at the Deadline. May die with StoreFailure.
      */
     readonly rows: (question: Usage.Question) => Effect.Effect<ReadonlyArray<Row>, StoreTimeout>
   }
@@ -43,7 +43,7 @@ export const layer: Layer.Layer<UsageReport, never, Accounts | ApiKeys | CreditL
     Effect.gen(function* () {
       const [accounts, keys, ledger] = yield* Effect.all([Accounts, ApiKeys, CreditLedger])
 
-      /** Finds the names that a ledger outside of the database leaves out. */
+      /** Finds names that a ledger outside of the database does not know. */
       const named = Effect.fnUntraced(function* (row: Usage.Row) {
         const { accountId, accountName, apiKeyId } = row
         if (accountId === null || accountName !== undefined) return row

@@ -1,5 +1,5 @@
 /**
- * Audits the books of an account: its entries are one hash chain and add up to its balance, its
+ * Audits the books of an account: its entries form one hash chain and add up to its balance, its
  * open holds add up to its held credits, and nothing is negative.
  */
 import * as Effect from "effect/Effect"
@@ -9,7 +9,6 @@ import type { AccountId } from "../../accounts/Account.ts"
 import type { StoreFailure } from "../../database/StoreFailure.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "../LedgerEntry.ts"
 
-/** The maximum number of problems that one verification lists. */
 export const maxProblems = 100
 
 /** The result of an audit. Each problem is a sentence that names the account. */
@@ -19,7 +18,7 @@ export interface Verification {
   readonly problems: ReadonlyArray<string>
 }
 
-/** Adds problems. Keeps the first 100. */
+/** Adds problems, of which only the first 100 are kept. */
 export const withProblems = <A extends Pick<Verification, "problems">>(
   verification: A,
   more: ReadonlyArray<string>,
@@ -35,17 +34,17 @@ interface Sums {
   readonly head: string
 }
 
-/** What the store has of an account besides the entries, all read at the same moment. */
+/** What is stored for an account besides its entries, all read at the same moment. */
 export interface Recorded extends Sums {
   readonly accountId: AccountId
   readonly held: number
-  /** Sum of the account's open holds in credits. */
+  /** The sum of the account's open holds, in credits. */
   readonly openHolds: number
-  /** The last stored `sequence`; 0 without entries. */
+  /** The `sequence` of the last entry; 0 when there is none. */
   readonly lastEntry: number
 }
 
-/** Returns the problems of an account. `entries` are those up to `lastEntry`, oldest first. */
+/** Returns an account's problems. `entries` are those up to `lastEntry`, oldest first. */
 export const problemsOf = (recorded: Recorded, entries: Stream.Stream<LedgerEntry, StoreFailure>) =>
   Stream.runFoldEffect(entries, start, next).pipe(
     Effect.match({
@@ -67,7 +66,7 @@ export const problemsOf = (recorded: Recorded, entries: Stream.Stream<LedgerEntr
 
 const start: Sums = { granted: 0, charged: 0, entries: 0, head: genesisHash }
 
-/** Adds an entry to the sums, or returns why it does not continue them. */
+/** Adds an entry to the sums, or returns why the entry does not continue them. */
 const next = (
   sums: Sums,
   entry: LedgerEntry,
@@ -83,7 +82,7 @@ const next = (
   if (chainHash(sums.head, entry) !== hash) {
     return broken(`entry ${sequence} was changed: its hash does not match`)
   }
-  // An entry records no negative balance.
+  // No entry may record a negative balance.
   return balanceAfter === granted - charged
     ? Either.right({ granted, charged, entries, head: hash })
     : broken(

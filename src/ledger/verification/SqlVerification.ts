@@ -10,16 +10,16 @@ import { AccountId } from "../../accounts/Account.ts"
 import * as Failure from "../../database/Failure.ts"
 import { pageSize, rowsAfter } from "../../database/rows/paging.ts"
 import * as Audit from "./Audit.ts"
-import { entriesOf } from "../SqlLedger.ts"
+import { entriesOf } from "../SqlStatements.ts"
 
-/** Audits the books of every account, and looks for requests that are charged twice. */
+/** Audits the books of every account, and looks for requests that were charged twice. */
 export const make = (sql: SqlClient.SqlClient): Effect.Effect<Audit.Verification> => {
   const entries = entriesOf(sql)
   const audited = rowsAfter("", makeBooksAfter(sql), ({ accountId }) => accountId).pipe(
     Stream.runFoldEffect(
       { accounts: 0, entries: 0, problems: [] },
       (sum: Audit.Verification, books) =>
-        // Leaves out entries that were added after the balance was read.
+        // Ignores entries that were added after the balance was read.
         Effect.map(
           Audit.problemsOf(books, Stream.take(entries(books.accountId), books.lastEntry)),
           (problems) =>
@@ -33,7 +33,7 @@ export const make = (sql: SqlClient.SqlClient): Effect.Effect<Audit.Verification
   return Effect.zipWith(audited, Failure.orDie(chargedTwice(sql)), Audit.withProblems)
 }
 
-// The numbers have no limits here, so that the audit names the account of a wrong one.
+// The numbers are unlimited here, so that the audit can name the account that has a wrong one.
 const BooksRow = Schema.Struct({
   accountId: AccountId,
   granted: Schema.Number,
@@ -46,8 +46,8 @@ const BooksRow = Schema.Struct({
 })
 
 /**
- * One statement reads balances, holds and last entries, so that all belong to the same moment.
- * It scans all holds: an index of holds by account would slow down every request.
+ * Reads balances, holds and last entries in one statement, so that all belong to the same moment.
+ * It scans all holds, because an index of holds by account would slow down every request.
  */
 const makeBooksAfter = (sql: SqlClient.SqlClient) =>
   SqlSchema.findAll({
@@ -75,14 +75,12 @@ const chargedTwice = (sql: SqlClient.SqlClient) =>
   )
 
 /**
- * The head of an account: the number of its entries and the hash of the last one. Kept elsewhere,
- * it proves later that the books still continue the same entries.
+ * The head of an account: the number of its entries and the hash of the last one. A copy kept
+ * elsewhere can later prove that no entry up to the head has changed.
  */
 export const Head = Schema.Struct({
   accountId: AccountId,
-  /** Number of entries; at least 1. */
   entries: Schema.Int,
-  /** The hash of the last entry. */
   head: Schema.String,
 })
 export type Head = typeof Head.Type
@@ -100,7 +98,7 @@ export const Line = Schema.split(" ").pipe(
 
 export const lineOf = ({ accountId, entries, head }: Head) => `${accountId} ${entries} ${head}`
 
-/** Counts the accounts, and computes SHA-256 over their lines, each with a line feed. */
+/** Counts the accounts and computes the SHA-256 of their lines, each ending in a line feed. */
 export const digest = <E, R>(heads: Stream.Stream<Head, E, R>) =>
   Effect.suspend(() => {
     const hash = createHash("sha256")
@@ -110,7 +108,7 @@ export const digest = <E, R>(heads: Stream.Stream<Head, E, R>) =>
     }).pipe(Effect.map((accounts) => ({ accounts, digest: hash.digest("hex") })))
   })
 
-/** The heads of all accounts that have entries, in the order of their ids. */
+/** Streams the heads of all accounts that have entries, in the order of their ids. */
 export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
   const after = SqlSchema.findAll({
     Request: Schema.String,
@@ -123,8 +121,8 @@ export const heads = Effect.map(SqlClient.SqlClient, (sql) => {
 }).pipe(Stream.unwrap)
 
 /**
- * Returns why the books do not continue a line of a checkpoint; undefined when they do. Only together with
- * a correct hash chain, this proves that all entries up to the head are the same.
+ * Returns why the books do not continue a checkpoint's line; undefined when they do. Proves only
+ * together with a correct hash chain that all entries up to the head are unchanged.
  */
 export const problemOf = ({ accountId, entries, head }: Head) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>

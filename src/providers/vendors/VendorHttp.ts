@@ -17,7 +17,7 @@ import { ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "./Secrets.ts"
 import { retryAfterMs } from "../../contract/retryAfter.ts"
 import { printable } from "../../check/printable.ts"
-import * as AnswerChanges from "./AnswerChanges.ts"
+import * as UnexpectedFields from "./UnexpectedFields.ts"
 import { Exchange, maxResponseBytes } from "./Exchange.ts"
 import type { Vendor } from "../Vendor.ts"
 
@@ -58,7 +58,7 @@ export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
     return printable(withoutSecrets(line)).slice(0, maxDetailLength)
   }
 
-  const changes = AnswerChanges.make(provider, quote)
+  const changes = UnexpectedFields.make(provider, quote)
 
   /** Makes a ProviderError with the response's `retryAfter`, and with `detail` made safe to log. */
   const error = (reason: ProviderError["reason"], detail: string, response?: VendorResponse) => {

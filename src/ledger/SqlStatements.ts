@@ -1,7 +1,7 @@
 /**
- * The SQL statements of a commit and of the ledger's reads: what they do to balances, holds,
- * idempotency keys and entries. A commit locks the balances of its accounts first, so no other
- * process changes rows of these accounts meanwhile.
+ * The SQL statements of a commit and of the ledger's reads: balances, holds, idempotency keys and
+ * entries. A commit first locks the balances of its accounts, so that no other process can change
+ * rows of these accounts until it ends.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -62,9 +62,9 @@ const KeyRow = Schema.Struct({
 const holdColumns = `request_id AS "requestId", account_id AS "accountId", amount,
   expires_at AS "expiresAt", api_key_id AS "apiKeyId", held_at AS "heldAt"`
 
-/** The reads of a commit, in this order. SQLite needs no row locks: it has one writer at a time. */
+/** The reads of a commit, in order. SQLite needs no row locks, because it has only one writer. */
 const makeLocks = (sql: SqlClient.SqlClient) => {
-  // PostgreSQL's own clock judges leases, because the clocks of processes differ.
+  // PostgreSQL's own clock judges leases, because the clocks of the processes differ.
   const { forUpdate, keysForUpdate, leaseTime } = sql.onDialectOrElse({
     pg: () => ({
       forUpdate: "FOR UPDATE",
@@ -85,8 +85,8 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
   )
   return {
     /**
-     * Locks the balances of accounts, in the order of their ids, which prevents deadlocks.
-     * `leaseTime` is the time by the database's clock in epoch milliseconds, null on SQLite.
+     * Locks the balances of accounts in the order of their ids, which prevents deadlocks.
+     * `leaseTime` is the database's time in epoch milliseconds; null on SQLite.
      */
     lockBalances: BulkRows.query(
       sql,
@@ -97,19 +97,18 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
         FROM balances WHERE account_id ${BulkRows.isAmong(sql, [])}
         ORDER BY account_id ${sql.literal(forUpdate)}`,
     ),
-    /** The open holds of requests. */
     openHolds: BulkRows.query(
       sql,
       HoldRow,
       sql`SELECT ${sql.literal(holdColumns)} FROM holds WHERE request_id ${BulkRows.isAmong(sql, [])}`,
     ),
-    /** Locks the idempotency keys of the holds, in a fixed order. Every hold must have one. */
+    /** Locks the idempotency keys of the holds in a fixed order. Every hold must have a key. */
     lockKeys: (holds: ReadonlyArray<Hold>) =>
       lockKeys(holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])),
   }
 }
 
-/** Statements of the sweep. `now` is the time by this process's clock in epoch milliseconds. */
+/** The statements of the sweep. `now` is this process's time in epoch milliseconds. */
 const makeExpiry = (sql: SqlClient.SqlClient) => {
   const { leaseTime, skipLocked } = sql.onDialectOrElse({
     pg: () => ({
@@ -128,8 +127,8 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
     }),
 
     /**
-     * Deletes a page of keys whose lease has ended and whose hold is released. Skips locked ones,
-     * for a later sweep.
+     * Deletes a page of keys whose lease has ended and whose hold is released. Skips locked keys,
+     * which a later sweep deletes.
      */
     deleteKeys: (now: number) => sql`
       DELETE FROM receipts WHERE (account_id, key) IN (
@@ -139,7 +138,7 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
         LIMIT ${pageSize} ${skipLocked}
       ) RETURNING key`,
 
-    /** Deletes a page of expired stored answers, unless the newest answer is of the future. */
+    /** Deletes a page of expired stored answers, unless the newest answer lies in the future. */
     deleteAnswers: (now: number) => sql`
       DELETE FROM receipts WHERE (account_id, key) IN (
         SELECT account_id, key FROM receipts
@@ -148,7 +147,7 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
         ) LIMIT ${pageSize} ${skipLocked}
       ) RETURNING key`,
 
-    /** Deletes a page of expired keys of the administration. */
+    /** Deletes a page of the administration's expired idempotency keys. */
     deleteActs: (now: number) => sql`
       DELETE FROM act_requests WHERE (request_key, action) IN (
         SELECT request_key, action FROM act_requests WHERE expires_at <= ${now} LIMIT ${pageSize}
@@ -166,7 +165,7 @@ const EntryRow = Schema.Struct(
 
 const decodeEntry = TypeGuard.decoder(LedgerEntry)
 
-/** Decodes an entry, or fails with a sentence that names it. */
+/** Decodes an entry, or fails with a message that names it. */
 export const readEntry = (row: typeof EntryRow.Type): Either.Either<LedgerEntry, StoreFailure> =>
   Either.mapLeft(
     decodeEntry(row),
@@ -181,7 +180,6 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
         SELECT granted, charged, held, entries, head FROM balances WHERE account_id = ${account}`,
   }),
 
-  /** The newest entries first. */
   entriesBefore: SqlSchema.findAll({
     Request: Schema.Struct({ account: AccountId, before: Schema.Int, limit: Schema.Int }),
     Result: EntryRow,
@@ -191,7 +189,9 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
         ORDER BY sequence DESC LIMIT ${limit}`,
   }),
 
-  /** The held credits of all accounts, and how many have fewer available than each amount. */
+  /**
+   * Sums the held credits of all accounts, and counts those with less available than each amount.
+   */
   totals: (amounts: ReadonlyArray<Credits>) => {
     const below = amounts.map(
       (amount, i) =>
@@ -205,7 +205,7 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
   },
 })
 
-/** Makes a function that streams the entries of an account, oldest first, page by page. */
+/** Makes a function that streams an account's entries page by page, oldest first. */
 export const entriesOf = (sql: SqlClient.SqlClient) => {
   const entriesAfter = SqlSchema.findAll({
     Request: Schema.Struct({ account: AccountId, after: Schema.Int }),
@@ -220,7 +220,7 @@ export const entriesOf = (sql: SqlClient.SqlClient) => {
       (after) => entriesAfter({ account, after }),
       ({ sequence }) => sequence,
     ).pipe(
-      // Not `mapEffect`, which is slow for single entries.
+      // `mapEffect` would be slow, because it handles single entries.
       Stream.mapChunksEffect((page) =>
         Effect.forEach(page, readEntry).pipe(Effect.map(Chunk.unsafeFromArray)),
       ),
@@ -235,7 +235,7 @@ const entriesTable: BulkRows.Table<LedgerEntry> = {
 
 const entryColumns = [...entriesTable.texts, ...entriesTable.numbers].join(", ")
 
-/** Inserts ledger entries unchanged, with the hashes that they already have. */
+/** Inserts ledger entries with the hashes that they already have. */
 export const entryInserter = (sql: SqlClient.SqlClient) => BulkRows.inserter(sql, entriesTable)
 
 const balancesTable: BulkRows.Table<Balance.Balance & { readonly accountId: AccountId }> = {
@@ -245,7 +245,6 @@ const balancesTable: BulkRows.Table<Balance.Balance & { readonly accountId: Acco
   key: ["account_id"],
 }
 
-/** Opens the books of a new account. */
 export const openBalance = (sql: SqlClient.SqlClient, accountId: AccountId) =>
   sql`INSERT INTO balances ${sql.insert({ accountId, ...Balance.empty })}`
 
@@ -300,8 +299,8 @@ const makeWrite = (sql: SqlClient.SqlClient) => {
 }
 
 /**
- * Looks for one change of these books in the database. Returns true when the change is there, so
- * the transaction was committed. For books that only delete keys, always returns false, because
+ * Looks for one change of these books in the database. Returns true when it is there, which proves
+ * that the transaction was committed. Returns false for books that only delete keys, because
  * deleting keys twice is harmless.
  */
 const makeIsWritten = (sql: SqlClient.SqlClient) => {

@@ -1,7 +1,8 @@
 /**
- * Migrates the tables to the newest schema. One process migrates at a time: it has the lock, a row
- * with a lease in the table `migration_lock`. Distributed engines refuse LOCK TABLE and advisory
- * locks, but not a row. If the process dies, the lock is free when the lease is over.
+ * Migrates the tables to the newest schema. Only one process migrates at a time: the one that holds
+ * the lock, a row with a lease in the table `migration_lock`. If it dies, the lock becomes free
+ * when the lease ends. Distributed engines do not support LOCK TABLE and advisory locks, but
+ * support a row.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -20,14 +21,14 @@ import { steps } from "./migrationSteps.ts"
 /** The number of the newest migration that this program knows. */
 export const newest = Math.max(...steps.map(({ id }) => id))
 
-/** The number of the migration that makes a new database. */
+/** The number of the migration that creates a new database. */
 const first = Math.min(...steps.map(({ id }) => id))
 
 const Applied = Schema.Struct({ newest: Schema.NullOr(Schema.Int) })
 
 /**
- * The number of the newest migration that was applied to the database; 0 when none was. Fails when
- * the table of migrations does not exist.
+ * The number of the newest migration that was applied to the database; 0 when there is none. Fails
+ * when the table of migrations does not exist.
  */
 export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   SqlSchema.single({
@@ -37,7 +38,7 @@ export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   })(undefined),
 ).pipe(Effect.map(({ newest }) => newest ?? 0))
 
-/** The table that earlier versions made. */
+/** Creates the table of migrations, as earlier versions did. */
 const createTable = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.withTransaction(
     sql.onDialectOrElse({
@@ -60,7 +61,7 @@ const createTable = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 /** How long the lock stays taken after the last step of a process that died. */
 const leaseMs = 5_000
 
-/** The lease was over, and another process took the lock. */
+/** Another process took the lock after the lease had ended. */
 export class LockLost extends Data.TaggedError("LockLost") {
   override get message() {
     return "another process took the migration lock"
@@ -70,9 +71,9 @@ export class LockLost extends Data.TaggedError("LockLost") {
 type MigrationLock = Effect.Effect.Success<typeof makeLock>
 
 /**
- * Makes the lock of one process. `take` takes the lock, or extends the lease of this process, and
- * returns false when another process holds the lock. `extend` extends the lease in the transaction
- * of a step: while the transaction is open, no other process can take the lock.
+ * Makes the lock of one process. `take` takes the lock or extends this process's lease, and returns
+ * false when another process holds it. `extend` extends the lease in the transaction of a step:
+ * while that transaction is open, no other process can take the lock.
  */
 export const makeLock = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -114,8 +115,8 @@ export const makeLock = Effect.gen(function* () {
   }
 })
 
-// Applies one migration, with its row, in a transaction. Skips a migration that another process
-// applied, which can happen when this process stood still for longer than its lease.
+// Applies one migration and records it in the same transaction. Skips a migration that another
+// process has applied, which can happen when this process was paused for longer than its lease.
 const apply = (lock: MigrationLock, { change, id, name }: (typeof steps)[number]) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.gen(function* () {
@@ -127,7 +128,7 @@ const apply = (lock: MigrationLock, { change, id, name }: (typeof steps)[number]
     }).pipe(sql.withTransaction),
   )
 
-// Waits until this process holds the lock, or another process has migrated the database.
+// Waits until this process holds the lock or another process has migrated the database.
 const lockOrDone = (lock: MigrationLock) =>
   Effect.gen(function* () {
     if (yield* lock.take) return
@@ -164,7 +165,7 @@ const refuseTooOld = (version: number) =>
         message: `${isOlder(version)}; run 'authority migrate' of version 1.1.0 on it first`,
       })
 
-/** Applies the migrations that are due. Returns the former schema version. */
+/** Applies the pending migrations. Returns the previous schema version. */
 const migrate = repeated(createTable).pipe(
   Effect.zipRight(applied),
   Effect.tap(refuseTooOld),
@@ -172,9 +173,8 @@ const migrate = repeated(createTable).pipe(
 )
 
 // True when the newest migration was applied, so that the start needs no migration lock. This SQL
-// text must differ from the text in `applied`. If the table is missing, the SQLite client caches
-// the error for this text, and would return the error to `applied` even after the table was
-// created.
+// must differ from that of `applied`: if the table is missing, the SQLite client caches the error
+// for this text, and would return it to `applied` even after the table was created.
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`SELECT 1 FROM effect_sql_migrations WHERE migration_id >= ${newest} LIMIT 1`,
@@ -183,8 +183,8 @@ const isDone = Effect.flatMap(
   Effect.catchAll((error) => (Failure.isForbidden(error) ? error : Effect.succeed(false))),
 )
 
-// Describes an error of the migration. If the database role has no permission to migrate an older
-// schema, the message names this cause.
+// Describes an error of the migration. If the database role has no right to migrate an older
+// schema, the message says so.
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
     Effect.tap(refuseTooOld),
@@ -198,7 +198,6 @@ const explain = (error: unknown) =>
     ),
   )
 
-/** Returns true while a process migrates the database. */
 export const isRunning: Effect.Effect<boolean, never, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`SELECT 1 FROM migration_lock WHERE expires_at > ${sql.literal(databaseTime(sql))}`,
@@ -223,10 +222,10 @@ export const required = Effect.tap(applied, refuseTooOld).pipe(
 )
 
 /**
- * Migrates the database to the newest schema, and returns the former schema version. Fails with
+ * Migrates the database to the newest schema and returns the previous version. Fails with
  * StoreFailure when the database is newer than the program. When several processes start at once,
- * one migrates while the others wait. On a new database, two processes may create the first table
- * at once: one of them fails and retries.
+ * one migrates while the others wait. On a new database, two of them may create the first table at
+ * once: one of them then fails and retries.
  */
 export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipLeft(required),
@@ -236,5 +235,4 @@ export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone
   }),
 )
 
-/** Migrates the database to the newest schema before a store opens. */
 export const layer = Layer.effectDiscard(run)
