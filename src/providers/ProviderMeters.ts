@@ -7,8 +7,8 @@ import type { ProviderError } from "./MetricsProvider.ts"
 export type Change = "missing" | "new"
 
 /**
- * The meters are plain functions, because every cache hit calls a meter, and calling a function is
- * faster than running an Effect.
+ * The meters are plain functions, because every cache hit calls one, and that is faster than
+ * running an Effect.
  */
 export const make = (provider: string) => {
   const counter = (name: string, description: string, labels = {}) =>
@@ -55,7 +55,7 @@ export const make = (provider: string) => {
       "unknown_calls",
       "calls that the vendor may have billed without an answer",
     ),
-    // Made when there is a ceiling, so that other vendors have no such gauge.
+    // Created only for a vendor with a ceiling, so that other vendors have no such gauge.
     ceilingRowsLeft: (count: number) =>
       gauge("ceiling_rows_left", "rows that the ceiling left at the latest call")(count),
   }

@@ -21,7 +21,7 @@ export type Format = typeof Format.Type
 
 /**
  * The file is not in the expected format. `message` names the format and quotes the start of the
- * line that does not match the format.
+ * first line that does not match it.
  */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
@@ -85,7 +85,7 @@ export const read = <E, R>(
 }
 
 interface State {
-  /** The start of a line that ends in a later chunk. */
+  /** The start of a line that continues in the next chunk. */
   readonly rest: string
   readonly lines: number
   readonly rows: number
@@ -103,8 +103,8 @@ const unquoted = (cell: string) => cell.trim().replace(/^"(.*)"$/, "$1")
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-// For each format: the pattern of the file's first line, a function that splits a
-// line into cells, and a function that returns the host or domain name from the cells of a line.
+// For each format: the pattern of the file's first line, a function that splits a line into cells,
+// and a function that returns the host or domain name from these cells.
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,

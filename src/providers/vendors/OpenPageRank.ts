@@ -26,10 +26,10 @@ export const layer = (options: {
     provider: "open-page-rank",
     url: options.url,
     secrets: { authorization: Redacted.make(`Bearer ${key}`) },
-    // Its only limit is the monthly quota.
+    // The vendor's only limit is the monthly quota.
     reasonOf429: "Exhausted",
   })
-  // The former service answers 403 to every key, and the new service refuses the former keys.
+  // The former service answers 403 to every key, and the new service refuses the old keys.
   const isFormer = /\/getPageRank\/?$/i.test(options.url) || !key.startsWith("opr_live_")
 
   const call: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
