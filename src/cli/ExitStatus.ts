@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { printable } from "../check/printable.ts"
 
-/** The arguments are invalid. The parser has already printed the error. */
+/** The arguments are invalid. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
 /**
@@ -29,8 +29,9 @@ export const printFailure = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.E
     ),
   )
 
-// Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
-// continues without a log, and any other command can report that it could not print its result.
+// Keeps the process alive after an error of stdout or stderr, such as a closed pipe. The service
+// then continues without a log, and any other command can report that it could not print its
+// result.
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 })

@@ -2,7 +2,7 @@
  * Checks a list through the API. A run is a list and a store of answers: what the store has is not
  * bought, and each target of the list is bought once. Each batch is in the store before it is sent.
  */
-import type { AuthorityMetrics, CallOptions, Key, Options } from "../client/Client.ts"
+import type { AuthorityMetrics, CallOptions, Key, Options } from "../client/ClientTypes.ts"
 import { type AnyClientError, InsufficientCredits, isClientError } from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import { type CheckResult, invalid, type Outcome } from "../client/Outcomes.ts"

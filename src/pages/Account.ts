@@ -11,7 +11,7 @@ import {
   TimedOut,
   Unauthorized,
 } from "../client/PromiseClient.ts"
-import * as DeviceStore from "./answers/DeviceStore.ts"
+import * as LocalSettings from "./answers/LocalSettings.ts"
 
 /** The part of the page's path before `/console`. A proxy can serve the service below any path. */
 export const base = location.pathname.replace(/\/+console\/*$/i, "")
@@ -26,7 +26,7 @@ export const client = (options: Omit<Options, "baseUrl">) =>
 
 const keyPlace = `authority-key${base}`
 
-export const key = signal<string | undefined>(DeviceStore.read(keyPlace))
+export const key = signal<string | undefined>(LocalSettings.read(keyPlace))
 /** The name of the key's account; undefined while the service has not named it. */
 export const account = signal<string | undefined>(undefined)
 /** The text of the key field. It becomes the key when it is needed. */
@@ -37,7 +37,7 @@ export const isAskingForCredits = signal(false)
 /** True when this device shall remember the key. */
 export const isRemembering = signal(key.value !== undefined)
 
-effect(() => DeviceStore.keep(keyPlace, isRemembering.value ? key.value : undefined))
+effect(() => LocalSettings.keep(keyPlace, isRemembering.value ? key.value : undefined))
 
 /** The account's credits at the last refresh, and the value of `spent` at that moment. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)

@@ -1,10 +1,10 @@
 /** The colours that the user chose, for all pages. */
-import * as DeviceStore from "./answers/DeviceStore.ts"
+import * as LocalSettings from "./answers/LocalSettings.ts"
 
 export const names = ["auto", "light", "dark"] as const
 export type Name = (typeof names)[number]
 
-export const kept = (): Name => names.find((name) => name === DeviceStore.read("theme")) ?? "auto"
+export const kept = (): Name => names.find((name) => name === LocalSettings.read("theme")) ?? "auto"
 
 const radios = () => document.querySelectorAll<HTMLInputElement>("[name=theme]")
 
@@ -20,7 +20,7 @@ export const start = (onChange?: (name: Name) => void) => {
   addEventListener("change", ({ target }) => {
     const name = names.find((name) => target instanceof HTMLInputElement && target.value === name)
     if (name === undefined || ![...radios()].some((radio) => radio === target)) return
-    DeviceStore.keep("theme", name)
+    LocalSettings.keep("theme", name)
     apply(name)
   })
 }

@@ -16,7 +16,7 @@ import {
   refuseKey,
   spend,
 } from "../Account.ts"
-import * as DeviceStore from "../answers/DeviceStore.ts"
+import * as LocalSettings from "../answers/LocalSettings.ts"
 import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
 import * as Row from "./Row.ts"
 import * as TableView from "./TableView.ts"
@@ -27,8 +27,8 @@ export const hasSyntheticFigures = document.documentElement.dataset["figures"] =
 const limitPlace = `authority-limit${base}`
 
 /** The console asks before a check that may cost more credits than this. */
-export const limit = signal(Number(DeviceStore.read(limitPlace) ?? "500") || 0)
-effect(() => DeviceStore.keep(limitPlace, String(limit.value)))
+export const limit = signal(Number(LocalSettings.read(limitPlace) ?? "500") || 0)
+effect(() => LocalSettings.keep(limitPlace, String(limit.value)))
 
 /** Which answers are used: of so many milliseconds, of 30 days, or none. */
 export const freshnesses = {
