@@ -1,4 +1,4 @@
-/** The colours that the user chose, for all pages. */
+/** Stores and applies the colours that the user chose, on all pages. */
 import * as LocalSettings from "./answers/LocalSettings.ts"
 
 export const names = ["auto", "light", "dark"] as const
@@ -8,14 +8,14 @@ export const kept = (): Name => names.find((name) => name === LocalSettings.read
 
 const radios = () => document.querySelectorAll<HTMLInputElement>("[name=theme]")
 
-/** Applies the kept colours, and follows the choice in the header. Calls `onChange` at both. */
+/** Applies the stored colours, and follows the choice in the header. Calls `onChange` each time. */
 export const start = (onChange?: (name: Name) => void) => {
   const apply = (name: Name) => {
     document.documentElement.dataset["theme"] = name
     onChange?.(name)
   }
   apply(kept())
-  // A header that was made at build time does not know the choice.
+  // A header that was rendered at build time does not know the choice.
   for (const radio of radios()) radio.checked = radio.value === kept()
   addEventListener("change", ({ target }) => {
     const name = names.find((name) => target instanceof HTMLInputElement && target.value === name)
