@@ -82,7 +82,7 @@ export const halted = (
         text: `Several retries failed. ${left}. ${kept} Continue within a day: until then, the service still has the answers that were lost, and charges them once.`,
       }
     case "InsufficientCredits":
-      // Otherwise, the price has risen above the plan's, or the key's budget is spent.
+      // If the account has enough, the price has risen since the plan, or the key's budget is spent.
       if (available < (run.costOf(1) ?? 0)) {
         return {
           title: "Out of credits",

@@ -117,7 +117,8 @@ const Shown = ({ of, onOlder }: ShownProps) => {
             {
               name: "Budget of this key",
               value: budget === null ? "none" : number(budget.remaining),
-              hint: budget === null ? "Limited only by the account's credits." : <Left of={budget} />,
+              hint:
+                budget === null ? "Limited only by the account's credits." : <Left of={budget} />,
             },
             { name: "This key expires", value: expiresAt?.slice(0, 10) ?? "never" },
           ]}
