@@ -17,7 +17,7 @@ export const placeOf = (asked: string | undefined): string | undefined =>
   asked === "none" ? undefined : (asked ?? join(stateFolder(), "authority", "answers.db"))
 
 /**
- * The user's folder for program state. A relative path is ignored, as the XDG specification says.
+ * The user's folder for program state. As the XDG specification says, relative paths are ignored.
  */
 export const stateFolderOf = (
   platform: NodeJS.Platform,

@@ -10,10 +10,7 @@ import { version } from "./version.ts"
 
 type Entry = readonly [description: string, load: () => Promise<{ readonly command: Command }>]
 
-/**
- * A command's module is imported only when the command is called, so that `serve` and `--help`
- * start faster.
- */
+/** The module of a command is imported on use, so that `serve` and `--help` start faster. */
 const commands: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
   migrate: [

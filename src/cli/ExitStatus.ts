@@ -1,7 +1,4 @@
-/**
- * Maps the result of a command, such as `account create`, to an exit code. Prints a failure
- * as one line on stderr.
- */
+/** Maps the result of a command to an exit code, and prints a failure as one line on stderr. */
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"

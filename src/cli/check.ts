@@ -325,7 +325,8 @@ interface Running {
 }
 
 /**
- * Runs the plan. An interruption ends the run and its output in the same way as a lack of credits.
+ * Runs the plan. An interruption ends the run and its output in the way that a lack of credits
+ * does.
  */
 const running = (options: Options, parts: Running) =>
   Effect.gen(function* () {

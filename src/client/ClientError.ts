@@ -27,10 +27,7 @@ export abstract class ClientError extends Error {
   readonly isTransient: boolean = false
   /** The id of the request in the service's log; undefined when there was no answer. */
   readonly requestId: string | undefined
-  /**
-   * The body of the answer as a JSON value, or as text when it is not JSON. Undefined when there
-   * was no answer.
-   */
+  /** The body as a JSON value, or as text if it is not JSON; undefined if there was no answer. */
   readonly answer: unknown
 
   constructor({ answer, cause, message, requestId }: Details) {

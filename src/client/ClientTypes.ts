@@ -10,10 +10,7 @@ export interface Options {
   readonly baseUrl: string | URL
   /** The timeout of one attempt, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined
-  /**
-   * How long to retry a request after its first failure, in milliseconds; default 90,000, 0 for a
-   * single attempt.
-   */
+  /** How long to retry after the first failure, in milliseconds; default 90,000, 0 for no retry. */
   readonly patienceMs?: number | undefined
   /**
    * Called before the wait for each retry. If `onRetry` throws, the client does not retry, and
@@ -43,9 +40,7 @@ export interface PreviewOptions extends CallOptions {
 }
 
 export interface CheckOptions extends PreviewOptions {
-  /**
-   * For 24 hours, the same idempotency key and URLs get the same answer and are charged only once.
-   */
+  /** For 24 hours, the same key and URLs get the same answer and are charged only once. */
   readonly idempotencyKey?: string | undefined
   /**
    * The most that the request may cost, in whole credits. If the service's price for all valid URLs
@@ -79,10 +74,7 @@ export interface UsageOptions extends CallOptions {
   readonly until?: Date | undefined
 }
 
-/**
- * The name of the account, and its usage: days from oldest to newest, or keys by credits, highest
- * first.
- */
+/** The name of the account, and its usage: days oldest first, or keys by credits, highest first. */
 export type Usage = UsageAnswer["data"]
 
 export interface StatementOptions extends CallOptions {
@@ -146,8 +138,6 @@ export interface AuthorityMetrics {
   readonly statement: (options?: StatementOptions) => Promise<Statement>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
-  /**
-   * Returns what the client's API key may do, how much of its budget is left, and when it expires.
-   */
+  /** Returns what the client's key may do, how much of its budget is left, and when it expires. */
   readonly key: (options?: CallOptions) => Promise<Key>
 }

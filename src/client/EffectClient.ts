@@ -21,15 +21,11 @@ export type { Observation, Provenance, StatementEntry, UsageRow } from "../contr
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
-  /**
-   * The timeout of one attempt; default 1 minute, which is twice the service's default time limit.
-   */
+  /** The timeout of one attempt; default 1 minute, twice the service's default time limit. */
   readonly timeout?: Duration.DurationInput | undefined
   /** How long to retry a failing request; default 90 seconds, 0 for a single attempt. */
   readonly patience?: Duration.DurationInput | undefined
-  /**
-   * Called before each retry, with the error of the failed attempt and the wait before the retry.
-   */
+  /** Called before each retry, with the error of the failed attempt and the wait that follows. */
   readonly onRetry?:
     ((error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>) | undefined
 }
@@ -147,8 +143,7 @@ const checkAll = <E, R>(
     const end = async () => {
       controller.abort()
       results.return?.().catch(() => undefined)
-      // Also interrupts the stream while it waits for its next URL; `results.return` cannot do
-      // that.
+      // `results.return` cannot interrupt the stream while it waits for its next URL; this can.
       await reader.return?.()
       return { done: true, value: undefined } as const
     }

@@ -16,8 +16,8 @@ export interface Call {
 }
 
 /**
- * Makes a function that sends a request with retries. The function throws a ClientError, or the
- * signal's reason.
+ * Makes a function that sends a request with retries. It throws a ClientError or the signal's
+ * reason.
  */
 export const exchange = (options: Options) => {
   const { onRetry, patienceMs = 90_000, timeoutMs = 60_000 } = options
@@ -67,10 +67,7 @@ export const exchange = (options: Options) => {
   }
 }
 
-/**
- * The wait before the next attempt, in milliseconds: the back-off, or `Retry-After` if it is
- * longer.
- */
+/** The wait before the next attempt, in milliseconds: the back-off, or a longer `Retry-After`. */
 const waitOf = (error: ClientError.AnyClientError, failures: number) => {
   const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
   const isInProgress = error instanceof ClientError.RequestInProgress
@@ -121,7 +118,6 @@ export const bodyOf = (text: string): unknown => {
   }
 }
 
-/** An HTTP answer. `body` is a JSON value, or text when the body is not JSON. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -130,8 +126,7 @@ export interface Answer {
 
 /** Maps an answer other than a valid 200 to an error. */
 const failureOf = ({ body, headers, status }: Answer): ClientError.AnyClientError => {
-  // If the body is not an error document of this service, use only the status: a proxy may have
-  // answered.
+  // If the body is not a document of this service, use only the status: a proxy may have answered.
   const message = AnswerSchemas.parse(AnswerSchemas.Refusal, body)?.message
   const requestId = headers.get("x-request-id") ?? undefined
   const details = { message: message ?? messageOf(status), requestId, answer: body }

@@ -85,13 +85,11 @@ export interface Preview {
 }
 
 /**
- * The URLs to send. A single invalid URL replaces each one that would make the service refuse the
- * batch.
+ * The URLs to send. One invalid URL stands in for all that would make the service refuse the batch.
  */
 export const sentFor = (urls: ReadonlyArray<string>) =>
   urls.map((url) => (isAdmissible(url) ? url : "invalid"))
 
-/** Reads the answer to `sentFor(urls)`. */
 export const previewOf = (
   urls: ReadonlyArray<string>,
   { data: { entries, summary }, quota }: PreviewAnswer,

@@ -10,7 +10,6 @@ export type Entry =
   | { readonly url: string; readonly problem: string }
 
 export interface Judged {
-  /** One per URL, in the order of the URLs. */
   readonly entries: ReadonlyArray<Entry>
   /** The price of one URL; undefined if no URL is valid, or the service has no preview. */
   readonly price: number | undefined

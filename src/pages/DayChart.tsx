@@ -179,9 +179,7 @@ const ticksOf = (low: number, high: number): ReadonlyArray<number> => {
 export const daysAgo = (days: number) =>
   new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-/**
- * A chart of the credits charged in the last 30 UTC days. `rows` need not contain days without use.
- */
+/** A chart of the credits charged in the last 30 UTC days. Days without use may lack rows. */
 export const UsageChart = ({ rows }: { readonly rows: ReadonlyArray<UsageRow> }) => {
   const days = Array.from({ length: 30 }, (_, i) => daysAgo(29 - i))
   const used = new Map(rows.map(({ credits, day }) => [day, credits]))

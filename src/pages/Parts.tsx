@@ -136,10 +136,7 @@ interface MenuProps {
   readonly children: ComponentChildren
 }
 
-/**
- * A button that opens a card below it. Escape, a click outside and moving the focus outside close
- * it.
- */
+/** A button that opens a card below it. Escape, an outside click or moving the focus closes it. */
 export const Menu = ({ children, class: className, label }: MenuProps) => {
   const isOpen = useSignal(false)
   const place = useRef<HTMLDivElement>(null)

@@ -43,9 +43,7 @@ import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
   readonly concurrency: number
-  /**
-   * How long to wait before asking the vendor again for a target that it did not know or refused.
-   */
+  /** How long to wait before asking again for a target that the vendor did not know or refused. */
   readonly unknownTtl: Duration.DurationInput
 }
 
@@ -66,9 +64,7 @@ const freeUnknown = 500
 const unknownPerCredit = 10
 const unknownPerMs = 3_600_000
 
-/**
- * The lookup never fails: when a call fails for good, each of its targets gets a failed outcome.
- */
+/** The lookup never fails: if a call fails for good, each of its targets gets a failed outcome. */
 export const make = (
   { circuit, vendor }: Resilient,
   options: Options,
@@ -260,10 +256,7 @@ const repeat = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error:
   yield* Effect.forkIn(Effect.delay(putBack, waitMs), queue.scope)
 })
 
-/**
- * Handles a call that the vendor refuses because of one target: halves it until that target is
- * alone.
- */
+/** The vendor refuses the call because of one target: halves it until that target is alone. */
 const halve = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: ProviderError) {
   const { memory } = queue
   const [{ account, target }, ...others] = batch
@@ -316,7 +309,6 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
   const outcomes = new Lru<{ readonly outcome: Outcome; readonly until: number }>(maxRemembered)
   const refused = new Recent(refusedPerMs)
   const unknown = new Recent(unknownPerMs)
-  /** The accounts that the log has named recently. */
   const named = new Recent(unknownPerMs)
 
   const remember = ({ page }: Target, outcome: Outcome, now: number) =>
@@ -337,7 +329,7 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
     },
 
     /**
-     * Records that the vendor refused a call for a target. Returns true if this blocks the account.
+     * Records that the vendor refused a call for a target. Returns whether this blocks the account.
      */
     wasRefused: (account: string, now: number) => {
       refused.add(account, 1, now)
@@ -351,9 +343,7 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
       return unknown.count(account, now) >= allowed ? tooManyUnknown : undefined
     },
 
-    /**
-     * Returns true unless the log has named the account recently, and remembers that it now has.
-     */
+    /** Returns true unless the log has named the account recently, and notes that it now has. */
     isNews: (account: string, now: number) => {
       if (named.count(account, now) > 0) return false
       named.add(account, 1, now)

@@ -29,10 +29,7 @@ import { Vendor } from "./Vendor.ts"
 export interface Options {
   readonly timeout: Duration.DurationInput
   readonly concurrency: number
-  /**
-   * How long to wait before asking the vendor again for a target that it did not know or refused;
-   * default 1 hour.
-   */
+  /** How long before the vendor is asked again for an unknown or refused target; default 1 hour. */
   readonly unknownTtl?: Duration.DurationInput
   /** The price of calls to a vendor, and their ceiling. Default: no price and no ceiling. */
   readonly costs?: (provider: string) => Counted.Options
@@ -40,7 +37,6 @@ export interface Options {
   readonly cache: Cached.Options
 }
 
-/** A fallback chain. The providers are asked in the given order. */
 export const chain = <E, R>(
   providers: Arr.NonEmptyReadonlyArray<Layer.Layer<MetricsProvider, E, R>>,
 ): Layer.Layer<MetricsProvider, E, R> =>

@@ -14,9 +14,7 @@ export interface Fake {
   readonly vendor: Layer.Layer<Vendor>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
-  /**
-   * Makes the next call fail as a whole. Calling it twice makes the next two calls fail, and so on.
-   */
+  /** Makes the next call fail as a whole. Each further use makes one more call fail. */
   readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
 }
 

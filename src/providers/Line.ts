@@ -4,7 +4,6 @@ import type * as Deferred from "effect/Deferred"
 import type { Outcome } from "../check/Metrics.ts"
 import type { Target } from "../check/Target.ts"
 
-/** A lookup that still waits for `open` outcomes. */
 export interface Waiting {
   readonly outcomes: Array<Outcome>
   readonly done: Deferred.Deferred<void>
@@ -12,7 +11,6 @@ export interface Waiting {
   open: number
 }
 
-/** A target that is in the queue or in flight. */
 export interface Ticket {
   readonly target: Target
   readonly account: string

@@ -96,7 +96,6 @@ export interface Quota {
   readonly resetsAt: number | null
 }
 
-/** A quota as JSON, for the administration and the command line. */
 export const quotaDocumentOf = (quota: Quota | undefined) =>
   quota === undefined
     ? null
@@ -116,7 +115,6 @@ export interface ProviderStatus {
 
 export interface Circuit {
   readonly provider: string
-  /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
   readonly isExhausted: boolean
   /** True during a pause that the vendor asked for, as far as this process knows. */
@@ -170,24 +168,18 @@ export const allAsked: MetricsProvider["Type"]["prospects"] = (targets) =>
 export interface LookupContext {
   /** The account's id. Accounts take turns at a vendor. */
   readonly account: string
-  /**
-   * A time of `MonotonicClock`, in milliseconds. The lookup then returns the outcomes that are
-   * ready.
-   */
+  /** A time of `MonotonicClock`, in milliseconds, when the lookup returns the outcomes it has. */
   readonly deadline: number
   /** The greatest age of known figures that the caller accepts, in milliseconds. */
   readonly maxAgeMs: number
   readonly requestId: string
-  /** The credits that the account was charged in the last hour. */
   readonly charged: number
 }
 
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
-    /**
-     * The name in logs and metrics. For a built-in provider, it is the name in AUTHORITY_PROVIDER.
-     */
+    /** The name in logs and metrics; for a built-in provider, the one in AUTHORITY_PROVIDER. */
     readonly name: string
     /**
      * Returns one outcome for each target, in order. The targets must be distinct. A target that

@@ -6,10 +6,7 @@ import type { ProviderError } from "./MetricsProvider.ts"
 /** How a field of a vendor's answers differs from the documentation. */
 export type Change = "missing" | "new"
 
-/**
- * The meters are plain functions, because every cache hit calls one, and that is faster than
- * running an Effect.
- */
+/** The meters are plain functions, which are faster than Effects: every cache hit calls one. */
 export const make = (provider: string) => {
   const counter = (name: string, description: string, labels = {}) =>
     Meter.series(Meter.counter(`authority_provider_${name}`, description), { provider, ...labels })

@@ -32,9 +32,7 @@ const probeExhaustedMs = 600_000
 const maxExhaustedMs = Duration.toMillis("32 days")
 const maxPauseMs = Duration.toMillis("1 hour")
 const refusalsPerMs = 300_000
-/**
- * Calls in flight may be refused too: this many more than the vendor's `maxRefusals` are allowed.
- */
+/** Calls in flight may be refused too: this many more than `maxRefusals` are allowed. */
 const maxRefusedInFlight = 10
 
 /** Each process has its own circuit, which is closed at first. */
@@ -125,10 +123,7 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
   }
 }
 
-/**
- * Why calls are stopped. From `probeAt` on, one call at a time finds out whether the vendor is
- * back.
- */
+/** Why calls are stopped. From `probeAt` on, single calls find out whether the vendor is back. */
 interface Stop {
   readonly reason: "Exhausted" | "Unavailable"
   readonly why: string
@@ -147,8 +142,7 @@ class State {
   private stop: Stop | undefined
   private isProbing = false
   /**
-   * True from the first "exhausted" answer until the next success, so that the log reports each
-   * only once.
+   * True from the first "exhausted" answer until the next success, because both are logged once.
    */
   private wasExhausted = false
   private failures = 0

@@ -15,7 +15,6 @@ import * as Settings from "../Settings.ts"
 export interface Answer {
   /** One outcome for each target, in the order of the targets. */
   readonly outcomes: ReadonlyArray<Outcome>
-  /** How many rows the vendor billed. */
   readonly rows: number
   /** In the vendor's currency; undefined if the vendor does not report the cost. */
   readonly cost: number | undefined
@@ -31,18 +30,13 @@ export interface CallContext {
 export class Vendor extends Context.Tag("authority/Vendor")<
   Vendor,
   {
-    /** The name that the setting AUTHORITY_PROVIDER accepts. */
     readonly name: string
     /** Maximum number of targets in one call; `Infinity` for no limit. */
     readonly batchSize: number
-    /**
-     * Calls stop after this many answers with a 4xx status in five minutes; `Infinity` for no
-     * limit.
-     */
+    /** Calls stop after this many 4xx answers within five minutes; `Infinity` for no limit. */
     readonly maxRefusals: number
     /** True when the vendor bills a row for a target that it does not know. */
     readonly billsUnknown: boolean
-    /** Makes one call for at most `batchSize` distinct targets. */
     readonly call: (
       targets: NonEmptyReadonlyArray<Target>,
       context: CallContext,
@@ -55,12 +49,10 @@ export class Vendor extends Context.Tag("authority/Vendor")<
 /** A vendor whose answers do not say what they cost: each target counts as one row. */
 export interface Definition {
   readonly name: string
-  /** Default: no limit. */
   readonly batchSize?: number
   readonly lookup: (
     targets: NonEmptyReadonlyArray<Target>,
   ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
-  /** Default: the vendor has no free call. */
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 

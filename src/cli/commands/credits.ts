@@ -203,8 +203,8 @@ const writeHeads = (file: string) =>
       Heads.heads.pipe(
         Stream.tap((head) =>
           Effect.try({
-            // Writes the whole line or throws, whereas `writeSync` may write only part of it on a
-            // full disk.
+            // `writeSync` may write only a part on a full disk; this writes the whole line or
+            // throws.
             try: () => writeFileSync(descriptor, `${Heads.lineOf(head)}\n`),
             catch: OutputFailed.of(file),
           }),
@@ -217,10 +217,7 @@ const writeHeads = (file: string) =>
 
 const decode = Schema.decode(Heads.Line)
 
-/**
- * Returns the first 100 problems which show that the ledger does not continue the heads in the
- * file.
- */
+/** Returns the first 100 problems that show where the ledger does not continue the file's heads. */
 const compareHeads = (file: string) =>
   NodeStream.fromReadable(
     () => createReadStream(file),

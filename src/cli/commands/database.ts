@@ -1,6 +1,4 @@
-/**
- * Migrates the database. Copies, verifies and restores a SQLite database, even while it is in use.
- */
+/** Migrates the database. Backs up, verifies and restores a SQLite database, even one in use. */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Console from "effect/Console"
@@ -133,9 +131,7 @@ const appendLine = (copy: string, source: string, heads: string) =>
 
 const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
 
-/**
- * Migrates a copy of a SQLite file, verifies the ledger in it, and returns the digest of its heads.
- */
+/** Migrates a copy of a SQLite file, verifies its ledger, and returns the digest of its heads. */
 const booksOf = (file: string) =>
   Effect.gen(function* () {
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(

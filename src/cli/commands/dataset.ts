@@ -70,8 +70,7 @@ const load = Command.act({
     }).pipe(
       Effect.scoped,
       Effect.provide(Database.existingOrNew),
-      // Examine the file before the database is opened, so that an unreadable file does not leave a
-      // new database behind.
+      // Before the database is opened, so that an unreadable file does not leave a new one behind.
       (load) => Effect.zipRight(examine(file), load),
     ),
   text: ({ broken, brokenLines, rows, rowsPerSecond, seconds }) => {

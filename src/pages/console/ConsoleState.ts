@@ -1,6 +1,4 @@
-/**
- * The console's check: a list, and the run that checks it with the answers stored in this browser.
- */
+/** The console's check: a list, and the run that checks it with this browser's stored answers. */
 import { batch, computed, effect, signal } from "@preact/signals"
 import { deleteDB } from "idb"
 import { isClientError } from "../../client/PromiseClient.ts"

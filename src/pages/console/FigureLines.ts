@@ -67,8 +67,6 @@ export const tensAround = (values: ReadonlyArray<number>): Range => {
   return { low, high: Math.max(low + 10, Math.ceil(Math.max(...values) / 10) * 10) }
 }
 
-/**
- * Returns the position of `value` in the range, from 0 to 100; 50 if the range is a single value.
- */
+/** Returns the position of `value` in the range, from 0 to 100; 50 for a range of one value. */
 export const positionIn = ({ high, low }: Range, value: number): number =>
   high === low ? 50 : ((value - low) / (high - low)) * 100

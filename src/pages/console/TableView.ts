@@ -53,8 +53,8 @@ export interface Filter {
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
   /**
-   * Selects the rows in which this figure lies in this tenth of the scale. Tenth 0 contains 0 to
-   * below 10.
+   * Selects the rows in which this figure lies in this tenth of the scale; tenth 0 is 0 to below
+   * 10.
    */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
 }

@@ -80,9 +80,7 @@ export const refresh = () => {
   version.value++
 }
 
-/**
- * Makes a change, and reads the data on the page again. Resolves to true if the change succeeded.
- */
+/** Makes a change, and reads the page's data again. Resolves to true if the change succeeded. */
 export const change = async (run: (api: AdminApi) => Promise<unknown>) => {
   const isChanged = await act(async (api) => void (await run(api)))
   if (isChanged) version.value++

@@ -12,7 +12,6 @@ export type Row = Bought | Sold
 /** What the calls to a vendor on a day cost. `cost` is in the vendor's currency. */
 export interface Bought extends Sum {
   readonly provider: string
-  /** A UTC day such as 2026-11-24. */
   readonly day: string
 }
 

@@ -56,7 +56,6 @@ export const make = (
     )
     /** Held while the sums are written or read, so that no count is missed or counted twice. */
     const mutex = yield* Effect.makeSemaphore(1)
-    /** The counts that are not in the database yet. */
     let waiting: ReadonlyArray<Cost> = []
     let month = { start: 0, rows: 0, readAt: Number.NEGATIVE_INFINITY }
     let inFlight = 0
@@ -147,7 +146,6 @@ export const make = (
         }),
       )
 
-    /** Counts a call that has ended, and logs it. */
     const count = Effect.fnUntraced(function* (
       targets: number,
       time: number,

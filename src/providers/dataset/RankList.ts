@@ -25,17 +25,13 @@ export type Format = typeof Format.Type
  */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
-/** The rows and the broken lines of one chunk of the file. */
 export interface Batch {
   readonly rows: ReadonlyArray<Ranked>
   /** Line numbers of the broken lines; the first line is 1. */
   readonly broken: ReadonlyArray<number>
 }
 
-/**
- * Parses the file and stops after `top` rows. The files are sorted, so these rows have the best
- * ranks.
- */
+/** Parses the file. The files are sorted, so the first `top` rows have the best ranks. */
 export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: { readonly format: Format; readonly top: number },

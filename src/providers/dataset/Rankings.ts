@@ -1,6 +1,4 @@
-/**
- * The port to the imported ranking, which lists the names of hosts and domains with their ranks.
- */
+/** The port to the imported ranking: the names of hosts and domains, with their ranks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -14,7 +12,6 @@ export interface Ranked {
   readonly rank: number
 }
 
-/** The ranking in use. */
 export interface Imported {
   /** The name given to `replace`; null if an older version of the program imported the ranking. */
   readonly name: string | null
@@ -26,9 +23,7 @@ export interface Imported {
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /**
-     * Returns the rank of each name that is in the ranking. The map has no entry for other names.
-     */
+    /** Returns the ranks of the names that are in the ranking. Other names have no entry. */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>

@@ -186,8 +186,7 @@ const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
 
 const pieceSize = 10_000
 
-// The pause between two statements, so that other processes can write: SQLite allows only one
-// writer at a time.
+// The pause lets other processes write between statements: SQLite allows only one writer.
 const pause = Effect.sleep("5 millis")
 
 const Imported = Schema.Struct({

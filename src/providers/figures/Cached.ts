@@ -51,8 +51,7 @@ export interface Cached {
 const readTimeout = "1 second"
 
 /**
- * Makes the cache of one provider. When the scope closes, it writes the queued figures to the
- * store.
+ * Makes the cache of one provider. Writes the queued figures to the store when the scope closes.
  */
 export const make = (
   provider: string,

@@ -58,7 +58,6 @@ export const layer = (options: Options): Layer.Layer<FigureHistory, never, Metri
     ),
   )
 
-/** The history as JSON, for the API and the command line. */
 export const documentOf = ({ observations, target, url }: History) => ({
   url,
   target: target.page,

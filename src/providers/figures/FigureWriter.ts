@@ -68,9 +68,7 @@ export const make = (
       })
   })
 
-/**
- * Runs an effect until it ends or times out, even in a finalizer, where no timeout can interrupt.
- */
+/** Runs an effect until it ends or times out, even in a finalizer, which no timeout interrupts. */
 const toItsEnd = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.uninterruptible(
     Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), Fiber.join),

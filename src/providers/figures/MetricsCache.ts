@@ -1,6 +1,4 @@
-/**
- * The port to the stored figures. If they are lost, they must be bought again, but nothing breaks.
- */
+/** The port to the stored figures. If lost, they must be bought again, but nothing breaks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -55,9 +53,7 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
      * and those that they replaced.
      */
     readonly observations: (page: string, range: Range) => Effect.Effect<ReadonlyArray<Observation>>
-    /**
-     * Deletes figures and observations last fetched at or before `until`, in epoch milliseconds.
-     */
+    /** Deletes figures and observations last fetched by the time `until`, in epoch milliseconds. */
     readonly sweep: (until: number) => Effect.Effect<void>
   }
 >() {}

@@ -56,10 +56,7 @@ export const layer = ({
     return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
   })
 
-  /**
-   * Returns the figures, keyed by the domain or URL that was sent. Skips items that cannot be
-   * decoded.
-   */
+  /** Returns the figures by the domain or URL that was sent. Skips items that cannot be decoded. */
   const figures = (field: "rank" | "spam_score", path: string, task: object) =>
     Effect.map(call(path, task), ({ cost, results }) => {
       const items = results.flatMap(({ items }) => items ?? [])

@@ -96,8 +96,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
 
   const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
-    // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives figures of
-    // another page.
+    // Moz keeps a URL unchanged only with the scope `url`. Others give figures of another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call(
       "data.site.metrics.fetch.multiple",
@@ -230,7 +229,6 @@ const Results = Schema.Struct({
 
 const decodeResults = success(Results)
 
-/** An item of `results_by_site` or `errors_by_site`. */
 const Item = Schema.Struct({
   site_query: Schema.Struct({ original_site_query: Schema.Struct({ query: Schema.String }) }),
   site_metrics: Schema.Unknown,
@@ -261,7 +259,6 @@ const decodeSiteMetrics = TypeGuard.decoder(SiteMetrics)
 const Quota = Schema.Struct({
   allotted: Schema.Number,
   used: Schema.Number,
-  /** True when the plan sells rows beyond `allotted`. */
   overage: maybe(Schema.Boolean),
   period_reset: maybe(Schema.Number),
 })

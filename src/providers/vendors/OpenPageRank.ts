@@ -16,7 +16,6 @@ import type { Target } from "../../check/Target.ts"
 import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted

@@ -38,7 +38,6 @@ export interface VendorResponse {
 export interface Options {
   readonly provider: string
   readonly url: string
-  /** Headers by lower-case name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
   /** The reason of a 429 without `Retry-After`; default `Throttled`. */
   readonly reasonOf429?: ProviderError["reason"]
