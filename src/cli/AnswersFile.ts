@@ -1,4 +1,4 @@
-/** Where `authority check` keeps the answers that were paid for: one file of the user. */
+/** Opens the file in which `authority check` keeps the answers that the user has paid for. */
 import { chmodSync, existsSync, mkdirSync } from "node:fs"
 import { homedir } from "node:os"
 import { dirname, join, posix, win32 } from "node:path"
@@ -12,11 +12,13 @@ import * as Failure from "../database/Failure.ts"
 export const shownPlace =
   "authority/answers.db in $XDG_STATE_HOME or ~/.local/state, on Windows in %LOCALAPPDATA%"
 
-/** Returns the path of the file; undefined for a run that keeps nothing. */
+/** Returns the path of the file, or undefined for a run that keeps nothing. */
 export const placeOf = (asked: string | undefined): string | undefined =>
   asked === "none" ? undefined : (asked ?? join(stateFolder(), "authority", "answers.db"))
 
-/** The user's folder for the state of programs. The XDG specification ignores a relative path. */
+/**
+ * The user's folder for program state. As the XDG specification says, relative paths are ignored.
+ */
 export const stateFolderOf = (
   platform: NodeJS.Platform,
   { LOCALAPPDATA, XDG_STATE_HOME }: NodeJS.ProcessEnv,
@@ -31,7 +33,7 @@ export const stateFolderOf = (
 
 const stateFolder = () => stateFolderOf(process.platform, process.env, homedir())
 
-/** Opens the file until the scope closes. A run that only reads makes no file. */
+/** Opens the file until the scope closes. A run that only reads does not create the file. */
 export const open = (
   place: string | undefined,
   { isReadOnly }: { readonly isReadOnly: boolean },
@@ -40,7 +42,7 @@ export const open = (
     ? Effect.sync(memoryAnswers)
     : Effect.zipRight(makeFolder(place), SqlAnswers.open(place))
 
-/** Makes the folder of our own name, which only its user may read. */
+/** Creates our own folder, which only its user may read. */
 const makeFolder = (place: string) =>
   Effect.try({
     try: () => {

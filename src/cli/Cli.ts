@@ -10,7 +10,7 @@ import { version } from "./version.ts"
 
 type Entry = readonly [description: string, load: () => Promise<{ readonly command: Command }>]
 
-/** The module of a command is imported when a word names it, so `serve` and `--help` start faster. */
+/** The module of a command is imported on use, so that `serve` and `--help` start faster. */
 const commands: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
   migrate: [
@@ -55,8 +55,8 @@ const commands: Readonly<Record<string, Entry>> = {
 }
 
 /**
- * Runs the command that the words name, or prints help. When the usage is wrong, commander prints the
- * error, and this fails with WrongUsage.
+ * Runs the command that `words` name, or prints help. On wrong usage, commander prints the error,
+ * and this fails with WrongUsage.
  */
 export const run = (words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -84,7 +84,7 @@ export const run = (words: ReadonlyArray<string>) =>
     yield* Effect.provideService(chosen, Actor, `cli:${osUser()}`)
   })
 
-/** The operating system's name of the user, or its number in a container without names. */
+/** The operating system's name for the user, or the user's number in a container without names. */
 const osUser = () => {
   try {
     return userInfo().username

@@ -12,15 +12,15 @@ import { print } from "./Output.ts"
 type Program = Effect.Effect<void, Error>
 
 /**
- * Adds arguments, options and help to commander's command. When commander has parsed a line with
- * it, `choose` gets the program to run.
+ * Adds arguments, options and help to commander's command. When commander has parsed a command
+ * line, `choose` receives the program to run.
  */
 export type Command = (command: Parser, choose: (program: Program) => void) => void
 
 interface Declaration<A, I> {
   readonly examples: ReadonlyArray<string>
   readonly declare?: (command: Parser) => Parser
-  /** Decodes the options by their names in camelCase, and the arguments in lower case. */
+  /** Decodes the options, named in camelCase, and the arguments, named in lower case. */
   readonly options: Schema.Schema<A, I>
   readonly run: (options: A, json: boolean) => Program
 }
@@ -45,11 +45,10 @@ export const make =
 
 interface Act<A, I, Document, R> extends Omit<Declaration<A, I>, "run"> {
   readonly act: (options: A) => Effect.Effect<Document, Error, R>
-  /** The document as text. */
   readonly text: (document: Document, options: A) => string
-  /** What an error adds when the act was done, but its document could not be printed. */
+  /** What to add to the error if the act succeeded but its document could not be printed. */
   readonly ifLost?: (document: Document) => string
-  /** Fails after the document is printed. */
+  /** Makes the command fail after the document has been printed. */
   readonly failure?: (document: Document) => Error | undefined
 }
 
@@ -102,7 +101,7 @@ const valuesOf = (command: Parser): unknown => ({
 const messageOf = (command: Parser, error: ParseResult.ParseError) => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   const key = issue?.path[0]
-  // A rule about all options together.
+  // The issue is about the options together, not about one of them.
   if (key === undefined) return `error: ${issue?.message}`
   const option = command.options.find((option) => option.attributeName() === key)
   const name =
@@ -126,8 +125,8 @@ export const formatOption = () =>
   new Option("--format <FORMAT>", "output format").choices(format.literals).default("table")
 
 /**
- * A whole number of at least `min`. `of` is a part of the error message: the counted thing, such as
- * " of credits", or an empty text.
+ * A whole number of at least `min`. `of` completes the error message: it says what is counted, such
+ * as " of credits", or is empty.
  */
 export const wholeNumber = (min: 0 | 1, of: string) =>
   Schema.String.pipe(

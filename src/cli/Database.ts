@@ -1,4 +1,4 @@
-/** What commands run on: the settings and the stores of the database, with a log on stderr. */
+/** Gives commands the settings and the database's stores, and logs to stderr. */
 import * as Layer from "effect/Layer"
 import * as Stores from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"

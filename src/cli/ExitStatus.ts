@@ -1,7 +1,4 @@
-/**
- * Maps the result of a command, such as `account create`, to an exit code. Prints a failure
- * as one line on stderr.
- */
+/** Maps the result of a command to an exit code, and prints a failure as one line on stderr. */
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -10,7 +7,7 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { printable } from "../check/printable.ts"
 
-/** The arguments are invalid. The parser has already printed the error. */
+/** The arguments are invalid. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
 /**
@@ -29,8 +26,9 @@ export const printFailure = <A, E, R>(command: Effect.Effect<A, E, R>): Effect.E
     ),
   )
 
-// Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
-// continues without a log, and any other command can report that it could not print its result.
+// Keeps the process alive after an error of stdout or stderr, such as a closed pipe. The service
+// then continues without a log, and any other command can report that it could not print its
+// result.
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 })

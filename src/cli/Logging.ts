@@ -10,7 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as Str from "effect/String"
 import { Settings } from "../Settings.ts"
 
-/** Logs in the format and level of the settings, to stderr or stdout. */
+/** Logs in the format and at the level that the settings name, to stderr or stdout. */
 export const layer = (options: { readonly stderr: boolean }) =>
   Layer.scopedDiscard(
     Effect.flatMap(Settings, ({ logFormat, logLevel }) => {

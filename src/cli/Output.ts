@@ -11,7 +11,7 @@ export const write = (text: string): Effect.Effect<void, OutputFailed> =>
     fstatSync(process.stdout.fd).isFile() ? writeToFile(text) : writeToStream(text),
   )
 
-// Node's stream would report success although a full disk has taken only a part of the text.
+// Node's stream would report success even when a full disk has taken only part of the text.
 const writeToFile = (text: string) =>
   Effect.try({
     try: () => writeFileSync(process.stdout.fd, text),
@@ -32,8 +32,8 @@ const writeToStream = (text: string) =>
 export const line = (text: string) => write(`${text}\n`)
 
 /**
- * Prints a document as JSON, or as its text. `ifLost` is added to the error when that fails, for
- * example ", although the account is created": the user might run the command a second time.
+ * Prints a document as JSON, or as its text. If that fails, `ifLost` is added to the error, for
+ * example ", although the account is created", so that the user does not run the command again.
  */
 export const print = (json: boolean, document: object, text: string, ifLost = "") =>
   Effect.mapError(
@@ -44,8 +44,8 @@ export const print = (json: boolean, document: object, text: string, ifLost = ""
 type Cell = string | number | null
 
 /**
- * A column of a list: its title in a table, its name in CSV, and its cell in a row. A column without
- * a title is in CSV only, and one without a name in the table only.
+ * A column of a list: its title in a table, its name in CSV, and its cell in a row. A column
+ * without a title appears only in CSV, and one without a name only in the table.
  */
 export type Column<Row> = readonly [
   title: string | null,
@@ -83,7 +83,7 @@ const lineOf = (cells: ReadonlyArray<string | number>, widths: ReadonlyArray<num
     .join("  ")
     .trimEnd()
 
-/** Writes the rows as CSV, with or without the names of the columns. */
+/** Writes the rows as CSV, with or without a header line. */
 export const csv = <Row>(
   columns: ReadonlyArray<Column<Row>>,
   rows: ReadonlyArray<Row>,

@@ -1,4 +1,4 @@
-/** Shows the progress of a long task on stderr: a changing line on a terminal, else new lines. */
+/** Shows the progress of a long task on stderr: one changing line on a terminal, else new lines. */
 import * as Effect from "effect/Effect"
 import { printable } from "../check/printable.ts"
 import * as MonotonicClock from "../check/MonotonicClock.ts"
@@ -6,7 +6,7 @@ import * as MonotonicClock from "../check/MonotonicClock.ts"
 export interface Progress {
   /** Shows the progress. `share` is the finished part of the task, from 0 to 1. */
   readonly show: (share: number, rows: number, details?: string) => Effect.Effect<void>
-  /** Erases the progress line, and prints `text` on a line of its own without delay. */
+  /** Erases the progress line, and immediately prints `text` on a separate line. */
   readonly report: (text: string) => Effect.Effect<void>
   /** Erases the progress line until the next `show`. */
   readonly clear: Effect.Effect<void>
@@ -15,9 +15,9 @@ export interface Progress {
 interface Options {
   /** The unit of the row count, for example `URLs`. */
   readonly unit: string
-  /** When stderr is not a terminal: true prints a line every ten seconds, false prints nothing. */
+  /** Whether to print a line every ten seconds when stderr is not a terminal. */
   readonly isLogged: boolean
-  /** False draws no line on a terminal: for a task that prints its results there. */
+  /** Whether to draw the line on a terminal. False for a task that prints its results there. */
   readonly isDrawn: boolean
 }
 
@@ -27,7 +27,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const { stderr } = process
     const isTerminal = stderr.isTTY
     let shownAt = isTerminal ? 0 : yield* MonotonicClock.now
-    // What was known at the start came at no time, so the pace counts from the first `show`.
+    // The speed counts from the first `show`, because what was known at the start took no time.
     let first: Sample | undefined
     const erase = () => (isTerminal && isDrawn ? stderr.write(eraseLine) : true)
     const clear = Effect.sync(erase)
@@ -46,7 +46,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
           `${Math.round((rows - first.rows) / seconds).toLocaleString("en")} ${unit}/s`,
           timeLeft(1 - share, (share - first.share) / seconds),
         ].join(", ")
-        // A wrapped line cannot be erased.
+        // A line that wraps cannot be erased.
         const fitting = facts.slice(0, (stderr.columns || 80) - 1)
         if (isTerminal && isDrawn) stderr.write(`${eraseLine}${fitting}`)
         else if (!isTerminal && isLogged) stderr.write(`${facts}\n`)
@@ -55,7 +55,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const report: Progress["report"] = (text) =>
       Effect.sync(() => {
         erase()
-        // A server that nobody vouches for may have written a part of the text.
+        // An untrusted server may have written part of the text.
         stderr.write(`${printable(text)}\n`)
       })
 

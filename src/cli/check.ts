@@ -1,6 +1,6 @@
 /**
- * Checks a list of URLs of any length through the HTTP API. One file of the user stores every answer,
- * so that no list pays again for what another list, or an interrupted run, has paid for.
+ * Checks a list of URLs of any length through the HTTP API. One file per user stores every answer,
+ * so that no list pays again for what another list or an interrupted run has paid for.
  */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
@@ -208,7 +208,7 @@ export const command = Command.make({
 
 const urlsOf = ({ items }: UrlInput.UrlInput) => items.map(({ url }) => url)
 
-/** Fails when two of the files are the same. The answers need not exist yet. */
+/** Fails if two of the files are the same. The answers file need not exist yet. */
 const refuseOverwriting = (
   files: Readonly<Record<"list" | "answers" | "output", string | undefined>>,
 ) => {
@@ -251,8 +251,9 @@ const showPreview = (
   })
 
 /**
- * Decides what may be spent. Asks on a terminal when a host is guessed, something may be charged a
- * second time, or the balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
+ * Decides what may be spent. Asks on the terminal if a host was guessed, something may be charged a
+ * second time, or the balance is short. Fails before anything is paid if the answer is no or the
+ * limit is exceeded.
  */
 const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan.Plan) =>
   Effect.gen(function* () {
@@ -301,7 +302,7 @@ const aboveLimit = (limit: number, cost: number | undefined) => {
 const isTerminal = ({ file }: Options) =>
   file !== "-" && process.stdin.isTTY && process.stderr.isTTY
 
-/** Asks on the terminal. Fails where there is none. */
+/** Asks on the terminal. Fails if there is none. */
 const ask = (options: Options, what: string, question: string) =>
   isTerminal(options)
     ? Effect.promise(async (signal) => {
@@ -323,7 +324,10 @@ interface Running {
   readonly doubtful: "again" | "leaveOut"
 }
 
-/** Runs the plan. An interruption ends the run and the output as too few credits do. */
+/**
+ * Runs the plan. An interruption ends the run and its output in the way that a lack of credits
+ * does.
+ */
 const running = (options: Options, parts: Running) =>
   Effect.gen(function* () {
     const { doubtful, format, own, progress, run, sink } = parts
@@ -339,7 +343,7 @@ const running = (options: Options, parts: Running) =>
     }
     yield* sink.begin
     yield* sink.write(format.begin(own))
-    // The run has begun before the fork, so that an interruption always finds a run to abort.
+    // Start the run before the fork, so that an interruption always finds a run to abort.
     const end = run.go({ doubtful, onChange })
     const going = Effect.onInterrupt(
       attempt(() => end),
@@ -348,7 +352,7 @@ const running = (options: Options, parts: Running) =>
         return Effect.promise(() => end.catch(() => {}))
       },
     )
-    // Effect interrupts a child at once, and this fiber has its output to end.
+    // Effect interrupts a child at once, but this fiber must still complete its output.
     const fiber = yield* Effect.forkScoped(
       Effect.zipRight(
         Effect.all([going, writing(parts)], { concurrency: "unbounded", discard: true }),
@@ -379,7 +383,7 @@ const writing = ({ format, input, own, run, sink }: Running) =>
     yield* sink.write(format.end)
   })
 
-/** Runs a function of the engine, and sorts its errors. */
+/** Calls the list engine, and turns its rejection into a typed error or a defect. */
 const attempt = <A>(
   act: (signal: AbortSignal) => Promise<A>,
 ): Effect.Effect<A, AnswersFailed | ClientFailed> =>
@@ -390,8 +394,8 @@ const attempt = <A>(
     }),
   )
 
-// Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
-// the format of `--format`, else of the extension of the output file, else a table.
+// Chooses the format of the outcomes: one JSON document for `--json` without an output file.
+// Otherwise the format that `--format` names, or that of the output file's extension, or a table.
 const formatOf = ({ delimiter, format, json, output }: Options) => {
   if (json && output === undefined) return Effect.succeed(OutcomeFormat.document)
   const name = format ?? OutcomeFormat.ofFile(output ?? "")
@@ -403,8 +407,8 @@ const formatOf = ({ delimiter, format, json, output }: Options) => {
   return Effect.succeed(OutcomeFormat.make(name, { delimiter, hasMark: output !== undefined }))
 }
 
-// Completes the output and prints the summary. With an output file, the summary goes to stdout.
-// Without one, the summary goes to stderr, or into the document of `--json`.
+// Completes the output and prints the summary. The summary goes to stdout if there is an output
+// file, otherwise to stderr or into the document of `--json`.
 const conclude = ({ json, output }: Options, { input, progress, run, sink }: Running) =>
   Effect.gen(function* () {
     yield* progress.clear
@@ -440,7 +444,7 @@ const connecting =
       return onRetry?.(error, waitMs)
     })
 
-// Fails before anything is made when the API key is wrong or no connection is possible. Ignores a
+// Fails before anything is created if the API key is wrong or no connection is possible. Ignores a
 // 429, a status of 500 or more and a timeout, because the run retries its requests.
 const greet = (options: Options) =>
   attempt((signal) => clientOf({ ...options, patience: Duration.zero }).key({ signal })).pipe(
@@ -485,7 +489,7 @@ const howToResume = (answers: string | undefined, { file }: UrlInput.UrlInput) =
     ? "this run cannot be resumed, because it keeps no answers; without --answers none, a run does"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
-// Reports a retry at most once in ten seconds, for all batches together.
+// Reports at most one retry every ten seconds, for all batches together.
 const reportRetries = (progress: Progress.Progress) => {
   let reportedAt = Number.NEGATIVE_INFINITY
   return ({ message }: Client.AnyClientError, waitMs: number) => {

@@ -1,6 +1,6 @@
 /**
  * Logs the address when the server listens, and warns of settings that the operator should change.
- * When this start has created the demo account, also prints its key.
+ * If this start has created the demo account, also prints its key.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -64,7 +64,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
       : Option.map(secret, (secret) => invitation(url, secret))
     if (Option.isSome(text)) {
       yield* Effect.catchTag(line(text.value), "OutputFailed", ({ message }) =>
-        // Without a key, only the address was lost, which the log has.
+        // Without a key, only the address was lost, and the log has the address.
         Effect.forEach(Option.toArray(key), ({ record }) =>
           Effect.logWarning(
             `${message}. The demo key was not shown. Revoke it with 'authority key revoke ${record.id}', and create another with 'authority key create --account ${demoName}'.`,
@@ -72,10 +72,10 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         ),
       )
     }
-    // A signal that stops the program must not come between the account and the print of its key.
+    // A signal must not stop the program between creating the account and printing its key.
   }).pipe(Effect.uninterruptible, Layer.effectDiscard)
 
-/** What a person types to run a command: `npm start` puts no `authority` on their path. */
+/** What a person types to run a command: `npm start` does not put `authority` on the path. */
 const authority = () =>
   process.env["npm_package_name"] === "authority-metrics" ? "npm run -s authority --" : "authority"
 

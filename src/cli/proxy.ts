@@ -1,5 +1,5 @@
 /**
- * Sends requests over https through the proxy that HTTPS_PROXY names, but for the hosts of NO_PROXY.
+ * Sends HTTPS requests through the proxy that HTTPS_PROXY names, except to the hosts in NO_PROXY.
  * Without this module, Node needs NODE_USE_ENV_PROXY=1.
  */
 const { env } = process
@@ -8,9 +8,9 @@ const proxy = env["https_proxy"] ?? env["HTTPS_PROXY"] ?? ""
 if (proxy !== "" && env["NODE_USE_ENV_PROXY"] === undefined) {
   const Http = process.getBuiltinModule("node:http")
   try {
-    // Absent in Node before 24.14, and in Deno, whose own client obeys the variables.
+    // The function is absent before Node 24.14, and in Deno, whose own client obeys the variables.
     if ("setGlobalProxyFromEnv" in Http) {
-      // Node's fetch would read these when they are not given. `http:` is reached directly.
+      // Node's fetch would read these variables, but `http:` addresses are reached directly.
       for (const name of ["http_proxy", "HTTP_PROXY"]) delete env[name]
       const direct = env["no_proxy"] ?? env["NO_PROXY"]
       Http.setGlobalProxyFromEnv({ https_proxy: proxy, no_proxy: direct })

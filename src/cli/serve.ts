@@ -17,8 +17,8 @@ import * as Command from "./Command.ts"
 const service = Composition.over({ provider: Providers.layer, stores: allInDatabase })
 
 /**
- * Logs which signal stops the service, and that it has stopped. Provide this layer to the layers of the service. Effect releases this layer after the layers of
- * the service, so "Stopped." is the last line of the log.
+ * Logs which signal stops the service, and that it has stopped. Provide this layer to the layers of
+ * the service. Effect releases it after them, so "Stopped." is the last line of the log.
  */
 const stopLog = Layer.scopedDiscard(
   Effect.gen(function* () {
@@ -27,7 +27,7 @@ const stopLog = Layer.scopedDiscard(
     let isStopping = false
     const onSignal = (signal: NodeJS.Signals) => {
       isStopping = true
-      // Remove the listener: a second signal then ends the process at once.
+      // Remove the listener, so that a second signal ends the process at once.
       ignore()
       runSync(
         Effect.logInfo(
@@ -40,7 +40,7 @@ const stopLog = Layer.scopedDiscard(
     yield* Effect.acquireRelease(
       Effect.sync(() => {
         signals.forEach((signal) => process.on(signal, onSignal))
-        // Without a listener, Node would open its inspector, which shows every secret.
+        // Without a listener, this signal would open Node's inspector, which exposes every secret.
         process.on("SIGUSR1", nothing)
       }),
       () => Effect.sync(ignore),

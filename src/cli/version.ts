@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" }
 
-/** The commit, which the build inserts. Undefined when the program runs from source. */
+/** The commit. The build defines it; it is not defined when the program runs from its sources. */
 declare const COMMIT: string | undefined
 
 export const version: string =

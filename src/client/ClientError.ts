@@ -27,10 +27,7 @@ export abstract class ClientError extends Error {
   readonly isTransient: boolean = false
   /** The id of the request in the service's log; undefined when there was no answer. */
   readonly requestId: string | undefined
-  /**
-   * The body of the answer as a JSON value, or as text when it is not JSON. Undefined when there
-   * was no answer.
-   */
+  /** The body as a JSON value, or as text if it is not JSON; undefined if there was no answer. */
   readonly answer: unknown
 
   constructor({ answer, cause, message, requestId }: Details) {
@@ -44,7 +41,7 @@ export abstract class ClientError extends Error {
   }
 }
 
-/** An error after which the same request may succeed, when the time in `retryAfterMs` is over. */
+/** An error after which the same request may succeed once `retryAfterMs` has passed. */
 abstract class Temporary extends ClientError {
   override readonly isTransient = true
   /** How long to wait before a retry, as the service asks in `Retry-After`. */
@@ -82,16 +79,16 @@ export class Forbidden extends ClientError {
 
 /**
  * The highest possible price of the batch exceeds the credits of the account, the budget of the API
- * key, or `maxCredits`. Nothing was charged. It is transient when running requests hold what is
- * missing of the budget.
+ * key, or `maxCredits`. Nothing was charged. The error is transient if running requests hold the
+ * missing part of the budget.
  */
 export class InsufficientCredits extends ClientError {
   readonly _tag = "InsufficientCredits"
   readonly status = 402
   override readonly isTransient: boolean
-  /** What is short; undefined when that is `maxCredits`. */
+  /** What is short; undefined if it is `maxCredits`. */
   readonly limit: "balance" | "budget" | undefined
-  /** How long to wait before a retry; 0 when a retry does not help. */
+  /** How long to wait before a retry; 0 if a retry would not help. */
   readonly retryAfterMs: number
 
   constructor(
@@ -113,22 +110,22 @@ export class RequestInProgress extends Temporary {
   readonly status = 409
 }
 
-/** The idempotency key was used for other URLs. */
+/** The idempotency key was used for other URLs, or with another choice of `provenance`. */
 export class IdempotencyKeyReused extends ClientError {
   readonly _tag = "IdempotencyKeyReused"
   readonly status = 422
 }
 
-/** The account is above its rate limit. */
+/** The account exceeds its rate limit. */
 export class RateLimited extends Temporary {
   readonly _tag = "RateLimited"
   readonly status = 429
 }
 
 /**
- * The service failed or is not ready: a status of 500 or more. Nothing was charged, or a retry with
- * the same idempotency key gets the stored answer and is not charged again. `retryAfterMs` is 0
- * when the service does not ask for a wait.
+ * The service failed or is not ready: the status is 500 or more. Either nothing was charged, or a
+ * retry with the same idempotency key gets the stored answer and is not charged again.
+ * `retryAfterMs` is 0 if the service does not ask for a wait.
  */
 export class ServiceFailed extends Temporary {
   readonly _tag = "ServiceFailed"
@@ -183,7 +180,7 @@ export class InvalidBaseUrl extends ClientError {
   readonly status = undefined
 }
 
-/** Each `ClientError` with which a client's methods can fail, for a `switch` over `_tag`. */
+/** All errors with which a client's methods can fail, for a `switch` over `_tag`. */
 export type AnyClientError =
   | ValidationError
   | Unauthorized

@@ -21,15 +21,11 @@ export type { Observation, Provenance, StatementEntry, UsageRow } from "../contr
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
-  /**
-   * The timeout of one attempt; default 1 minute, which is twice the service's default time limit.
-   */
+  /** The timeout of one attempt; default 1 minute, twice the service's default time limit. */
   readonly timeout?: Duration.DurationInput | undefined
   /** How long to retry a failing request; default 90 seconds, 0 for a single attempt. */
   readonly patience?: Duration.DurationInput | undefined
-  /**
-   * Called before each retry, with the error of the failed attempt and the wait before the retry.
-   */
+  /** Called before each retry, with the error of the failed attempt and the wait that follows. */
   readonly onRetry?:
     ((error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>) | undefined
 }
@@ -46,7 +42,7 @@ export interface Client {
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
    * Checks any number of URLs in batches of 50, with at most `concurrency` (default 4) requests in
-   * flight. Each target is charged once, however often the list has it. Emits one result for each
+   * flight. Each target is charged once, however often it is in the list. Emits one result for each
    * batch, in the order of the URLs. With the same idempotency key, the same list is charged only
    * once within 24 hours. With a store of `answers`, each answer is charged once.
    */
@@ -54,19 +50,19 @@ export interface Client {
     urls: Stream.Stream<string, E, R>,
     options?: Omit<PromiseClient.CheckAllOptions, "onProgress" | "signal">,
   ) => Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R>
-  /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
+  /** What a check of 1 to 50 URLs would do and cost, free of charge. */
   readonly preview: (
     urls: ReadonlyArray<string>,
     options?: Omit<PromiseClient.PreviewOptions, "signal">,
   ) => Effect.Effect<Outcomes.Preview, ClientError.AnyClientError>
-  /** The figures of a URL over time, free of charge. `limit` is 1 to 1000, by default 100. */
+  /** The figures of a URL over time, free of charge. `limit` is 1 to 1000; default 100. */
   readonly history: (
     url: string,
     options?: { readonly limit?: number | undefined },
   ) => Effect.Effect<PromiseClient.History, ClientError.AnyClientError>
   /**
    * What the account has used by day or by key, free of charge: at most the newest 1000 days, or
-   * the 1000 keys with most credits.
+   * the 1000 keys that used the most credits.
    */
   readonly usage: (
     options?: Pick<PromiseClient.UsageOptions, "by" | "since" | "until">,
@@ -77,7 +73,7 @@ export interface Client {
   ) => Effect.Effect<PromiseClient.Statement, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
-  /** What the client's API key may do, what is left of its budget, and until when. */
+  /** What the client's API key may do, how much of its budget is left, and when it expires. */
   readonly key: Effect.Effect<PromiseClient.Key, ClientError.AnyClientError>
 }
 
@@ -136,7 +132,7 @@ const checkAll = <E, R>(
   options?: PromiseClient.CheckAllOptions,
 ): Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R> =>
   Effect.map(Effect.runtime<R>(), (runtime) => {
-    // The promise client throws the failure of the caller's stream as it throws any other error.
+    // The promise client rethrows the failure of the caller's stream like any other error.
     let failure: Cause.Cause<E> | undefined
     const list = Stream.tapErrorCause(urls, (cause) => Effect.sync(() => void (failure = cause)))
     const reader = Stream.toAsyncIterableRuntime(list, runtime)[Symbol.asyncIterator]()
@@ -147,7 +143,7 @@ const checkAll = <E, R>(
     const end = async () => {
       controller.abort()
       results.return?.().catch(() => undefined)
-      // Interrupts the stream also while it waits for its next URL, which `results` cannot.
+      // `results.return` cannot interrupt the stream while it waits for its next URL; this can.
       await reader.return?.()
       return { done: true, value: undefined } as const
     }

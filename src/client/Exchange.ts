@@ -1,9 +1,9 @@
 /** Sends requests with retries, and decodes the answers. */
 import { retryAfterMs } from "../contract/retryAfter.ts"
 import { undecidedCharge } from "../contract/Wire.ts"
-import * as Bodies from "./Bodies.ts"
+import * as AnswerSchemas from "./AnswerSchemas.ts"
 import * as ClientError from "./ClientError.ts"
-import type { Options } from "./Client.ts"
+import type { Options } from "./ClientTypes.ts"
 import * as Request from "./Request.ts"
 import * as Signal from "./Signal.ts"
 
@@ -15,7 +15,10 @@ export interface Call {
   readonly signal: AbortSignal | undefined
 }
 
-/** Makes a function that sends a request with retries. It throws a ClientError, or the signal's reason. */
+/**
+ * Makes a function that sends a request with retries. It throws a ClientError or the signal's
+ * reason.
+ */
 export const exchange = (options: Options) => {
   const { onRetry, patienceMs = 90_000, timeoutMs = 60_000 } = options
   const send = sender(options)
@@ -36,15 +39,15 @@ export const exchange = (options: Options) => {
     }
   }
 
-  return async <A>(call: Call, schema: Bodies.Schema<A>) => {
+  return async <A>(call: Call, schema: AnswerSchemas.Schema<A>) => {
     call.signal?.throwIfAborted()
     let failures = 0
-    // The time limit starts at the first failure, because a timeout may be longer.
+    // The time limit starts at the first failure, because one attempt's timeout may be longer.
     let failingSince: number | undefined
     for (;;) {
       try {
         const answer = await attempt(call)
-        const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined
+        const body = answer.status === 200 ? AnswerSchemas.parse(schema, answer.body) : undefined
         if (body === undefined) throw failureOf(answer)
         return { answer, body }
       } catch (error) {
@@ -107,7 +110,6 @@ const sender = (options: Options) => {
   }
 }
 
-/** Parses a body as JSON. Returns `text` unchanged when it is not JSON. */
 export const bodyOf = (text: string): unknown => {
   try {
     return JSON.parse(text)
@@ -116,7 +118,6 @@ export const bodyOf = (text: string): unknown => {
   }
 }
 
-/** An HTTP answer. `body` is a JSON value, or text when the body is not JSON. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -125,9 +126,8 @@ export interface Answer {
 
 /** Maps an answer other than a valid 200 to an error. */
 const failureOf = ({ body, headers, status }: Answer): ClientError.AnyClientError => {
-  // When the body is not an error document of this service, use only the status: a proxy may have
-  // answered.
-  const message = Bodies.parse(Bodies.Refusal, body)?.message
+  // If the body is not a document of this service, use only the status: a proxy may have answered.
+  const message = AnswerSchemas.parse(AnswerSchemas.Refusal, body)?.message
   const requestId = headers.get("x-request-id") ?? undefined
   const details = { message: message ?? messageOf(status), requestId, answer: body }
   const askedMs = retryAfterMs(headers.get("retry-after"), Date.now())
@@ -152,7 +152,8 @@ const failureOf = ({ body, headers, status }: Answer): ClientError.AnyClientErro
     }
     if (status === 422) return new ClientError.IdempotencyKeyReused(details)
   }
-  const invalid = status === 400 ? Bodies.parse(Bodies.InvalidRequest, body) : undefined
+  const invalid =
+    status === 400 ? AnswerSchemas.parse(AnswerSchemas.InvalidRequest, body) : undefined
   return invalid === undefined
     ? new ClientError.UnexpectedAnswer({ ...details, status })
     : new ClientError.ValidationError({ ...details, issues: invalid.error.issues })
@@ -160,7 +161,7 @@ const failureOf = ({ body, headers, status }: Answer): ClientError.AnyClientErro
 
 const limits = ["balance", "budget"] as const
 
-/** A browser hides the status of a redirect: it is 0. */
+/** A browser hides the status of a redirect, and reports 0. */
 const isRedirect = (status: number) => status === 0 || (status >= 300 && status < 400)
 
 const messageOf = (status: number) =>

@@ -30,10 +30,9 @@ export interface CheckResult {
  */
 export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxUrlLength
 
-/** What is wrong with a URL that is not admissible. */
 export const problemOf = (url: string) => (url === "" ? "it is empty" : "it is too long")
 
-/** The result of a batch that has no admissible URL, so that nothing is sent. */
+/** The result of a batch without an admissible URL, for which nothing is sent. */
 export const unsent = (urls: ReadonlyArray<string>, provenance = false): CheckResult => ({
   outcomes: urls.map((url) => invalid(url, problemOf(url), provenance)),
   creditsUsed: 0,
@@ -52,7 +51,7 @@ export const resultOf = (
   provenance = false,
 ): CheckResult => {
   const requestId = headers.get("x-request-id") ?? undefined
-  // Each list of the answer has the order of the request.
+  // Both lists of the answer are in the order of the request.
   const answered = [[...data.successUrls], [...data.failedUrls]]
   const outcomes = urls.map((url): Outcome => {
     if (!isAdmissible(url)) return invalid(url, problemOf(url), provenance)
@@ -66,7 +65,7 @@ export const resultOf = (
   return { outcomes, creditsUsed: quota.creditsUsed, requestId, isReplay }
 }
 
-/** The outcome of a URL that is not sent. With `provenance`, it has a cause and a detail. */
+/** The outcome of a URL that is not sent. If `provenance` is true, it has a cause and a detail. */
 export const invalid = (url: string, problem: string, provenance: boolean): Failure => ({
   url,
   reason: "INVALID_URL",
@@ -85,11 +84,12 @@ export interface Preview {
   readonly affordable: boolean
 }
 
-/** The URLs to send: an invalid one stands for each URL with which the service refuses the batch. */
+/**
+ * The URLs to send. One invalid URL stands in for all that would make the service refuse the batch.
+ */
 export const sentFor = (urls: ReadonlyArray<string>) =>
   urls.map((url) => (isAdmissible(url) ? url : "invalid"))
 
-/** Reads the answer to `sentFor(urls)`. */
 export const previewOf = (
   urls: ReadonlyArray<string>,
   { data: { entries, summary }, quota }: PreviewAnswer,

@@ -9,9 +9,9 @@ import {
   statementPath,
   usagePath,
 } from "../contract/Wire.ts"
-import * as Bodies from "./Bodies.ts"
+import * as AnswerSchemas from "./AnswerSchemas.ts"
 import { checkAll as checkEach } from "./checkAll.ts"
-import type * as Client from "./Client.ts"
+import type * as ClientTypes from "./ClientTypes.ts"
 import { exchange } from "./Exchange.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Request from "./Request.ts"
@@ -31,19 +31,19 @@ export type {
   StatementOptions,
   Usage,
   UsageOptions,
-} from "./Client.ts"
+} from "./ClientTypes.ts"
 export { memoryAnswers } from "../lists/Answers.ts"
 export type { Answer, Answers, Batch, Payer } from "../lists/Answers.ts"
 export type { CheckResult, Failure, Outcome, Preview, PreviewEntry, Success } from "./Outcomes.ts"
 export type { Observation, Provenance, StatementEntry, UsageRow } from "../contract/Wire.ts"
 
-export type AuthorityMetrics = Client.AuthorityMetrics
+export type AuthorityMetrics = ClientTypes.AuthorityMetrics
 
 /**
- * Makes a client, and sends nothing. Throws `InvalidBaseUrl` for an invalid base URL, and
+ * Makes a client, without sending anything. Throws `InvalidBaseUrl` for an invalid base URL, and
  * `TypeError` for an invalid header.
  */
-export const AuthorityMetrics = (options: Client.Options): AuthorityMetrics => {
+export const AuthorityMetrics = (options: ClientTypes.Options): AuthorityMetrics => {
   const send = exchange(options)
   const credentials = { service: Request.baseUrlOf(options.baseUrl), apiKey: options.apiKey }
 
@@ -56,36 +56,40 @@ export const AuthorityMetrics = (options: Client.Options): AuthorityMetrics => {
     const headers = Request.batchHeaders({ idempotencyKey, ...options })
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
-      Bodies.BatchAnswer,
+      AnswerSchemas.BatchAnswer,
     )
     return Outcomes.resultOf(urls, body, answer, options.provenance)
   }
 
   const read = async <Data>(
     path: string,
-    schema: Bodies.Schema<{ readonly data: Data }>,
+    schema: AnswerSchemas.Schema<{ readonly data: Data }>,
     signal: AbortSignal | undefined,
     parameters: Request.Parameters = {},
   ) => (await send({ path: path + Request.queryOf(parameters), signal }, schema)).body.data
 
   const availableCredits: AuthorityMetrics["availableCredits"] = async ({ signal } = {}) =>
-    (await read(creditsPath, Bodies.CreditsAnswer, signal)).availableCredits
+    (await read(creditsPath, AnswerSchemas.CreditsAnswer, signal)).availableCredits
 
-  const key: AuthorityMetrics["key"] = ({ signal } = {}) => read(keyPath, Bodies.KeyAnswer, signal)
+  const key: AuthorityMetrics["key"] = ({ signal } = {}) =>
+    read(keyPath, AnswerSchemas.KeyAnswer, signal)
 
   const history: AuthorityMetrics["history"] = (url, { limit, signal } = {}) =>
-    read(historyPath, Bodies.HistoryAnswer, signal, { url, limit })
+    read(historyPath, AnswerSchemas.HistoryAnswer, signal, { url, limit })
 
   const usage: AuthorityMetrics["usage"] = ({ by, since, until, signal } = {}) =>
-    read(usagePath, Bodies.UsageAnswer, signal, { by, since, until })
+    read(usagePath, AnswerSchemas.UsageAnswer, signal, { by, since, until })
 
   const statement: AuthorityMetrics["statement"] = ({ before, limit, signal } = {}) =>
-    read(statementPath, Bodies.StatementAnswer, signal, { limit, before })
+    read(statementPath, AnswerSchemas.StatementAnswer, signal, { limit, before })
 
   const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
     const json = { urls: Outcomes.sentFor(urls) }
     const headers = Request.freshness(maxAgeSeconds)
-    const { body } = await send({ path: previewPath, json, headers, signal }, Bodies.PreviewAnswer)
+    const { body } = await send(
+      { path: previewPath, json, headers, signal },
+      AnswerSchemas.PreviewAnswer,
+    )
     return Outcomes.previewOf(urls, body)
   }
 

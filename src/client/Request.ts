@@ -21,7 +21,6 @@ export const baseUrlOf = (baseUrl: string | URL): string => {
 
 export type Parameters = Readonly<Record<string, string | number | Date | undefined>>
 
-/** Writes a query of the parameters that are given. */
 export const queryOf = (parameters: Parameters) => {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) {
@@ -54,7 +53,6 @@ const idempotencyHeader = (key: string) => {
   })
 }
 
-/** The headers of a batch. */
 export const batchHeaders = (options: {
   readonly idempotencyKey: string
   readonly maxAgeSeconds?: number | undefined
@@ -67,14 +65,14 @@ export const batchHeaders = (options: {
   ...freshness(options.maxAgeSeconds),
 })
 
-/** The header of the greatest age of figures, in whole seconds. */
+/** The header that limits the age of figures, in whole seconds. */
 export const freshness = (maxAgeSeconds: number | undefined): Readonly<Record<string, string>> =>
   maxAgeSeconds === undefined ? {} : { "cache-control": `max-age=${Math.floor(maxAgeSeconds)}` }
 
-/** The version, which the build inserts. Undefined when the client runs from source. */
+/** The version. The build defines it; it is not defined when the client runs from its sources. */
 declare const VERSION: string | undefined
 
-/** Returns the header `user-agent`. Returns no header in browsers, where CORS does not allow it. */
+/** Returns the header `user-agent`, or no header in browsers, where CORS does not allow it. */
 export const userAgentHeader = (): Readonly<Record<string, string>> =>
   globalThis.navigator?.userAgent?.startsWith("Mozilla/")
     ? {}

@@ -1,4 +1,4 @@
-/** Promises that an `AbortSignal` cancels. A settled promise leaves no listener and no timer behind. */
+/** Promises that an `AbortSignal` cancels. A settled promise leaves no listener or timer behind. */
 
 /** Settles like the promise, or rejects with the signal's reason when the signal aborts first. */
 export const orAborted = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> =>
@@ -18,7 +18,6 @@ export const sleep = async (ms: number, signal: AbortSignal | undefined) => {
   await orAborted(slept, signal).finally(() => clearTimeout(timer))
 }
 
-/** Aborts when one of the signals aborts. */
 export const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
   other === undefined ? one : AbortSignal.any([one, other])
 

@@ -1,7 +1,7 @@
 /** Finds the targets of URLs. The service decides which URLs mean the same target. */
 import { Forbidden, UnexpectedAnswer } from "./ClientError.ts"
 import { isAdmissible, problemOf } from "./Outcomes.ts"
-import type { AuthorityMetrics, PreviewOptions } from "./Client.ts"
+import type { AuthorityMetrics, PreviewOptions } from "./ClientTypes.ts"
 
 /** What the service says about a submitted URL: its target in canonical form, or its problem. */
 export type Entry =
@@ -10,16 +10,15 @@ export type Entry =
   | { readonly url: string; readonly problem: string }
 
 export interface Judged {
-  /** One per URL, in the order of the URLs. */
   readonly entries: ReadonlyArray<Entry>
-  /** The price of one URL; undefined when no URL is valid, or the service has no preview. */
+  /** The price of one URL; undefined if no URL is valid, or the service has no preview. */
   readonly price: number | undefined
 }
 
 export type Judge = (urls: ReadonlyArray<string>, options?: PreviewOptions) => Promise<Judged>
 
 /**
- * Makes a function that asks the service for the targets of 1 to 50 URLs, free of charge. When the
+ * Makes a function that asks the service for the targets of 1 to 50 URLs, free of charge. If the
  * service has no preview, or the key may not use it, only identical URLs have the same target.
  */
 export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge => {
@@ -40,7 +39,7 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
   }
 }
 
-/** True when the service is too old for a question, or the key may not ask it. */
+/** True if the service is too old to know the endpoint, or the key may not use it. */
 export const isHidden = (error: unknown): boolean =>
   error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
 

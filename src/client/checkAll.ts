@@ -1,11 +1,11 @@
-/** Checks a list of any length, and pays each target once. */
+/** Checks a list of any length, and pays for each target once. */
 import { maxUrls } from "../contract/Limits.ts"
 import { type Item, memoryAnswers } from "../lists/Answers.ts"
 import * as Purchase from "../lists/Purchase.ts"
 import { ValidationError } from "./ClientError.ts"
 import { mapInOrder } from "./mapInOrder.ts"
 import { type CheckResult, invalid, type Outcome, unsent } from "./Outcomes.ts"
-import type { AuthorityMetrics, CheckAllOptions } from "./Client.ts"
+import type { AuthorityMetrics, CheckAllOptions } from "./ClientTypes.ts"
 import * as Signal from "./Signal.ts"
 import { type Entry, judging } from "./Targets.ts"
 
@@ -22,7 +22,7 @@ export async function* checkAll(
   const batches = batchesOf(urls)
   const next = () => Signal.orAborted(batches.next(), signal)
   const { leave, owner } = await answers.enter()
-  // A store of this call alone has no other payer.
+  // A store that belongs to this call alone has no other payer.
   const asked = options.answers && Purchase.payerOf(client, credentials, { signal })
   const paying = asked?.then(({ payer }) => payer) ?? Promise.resolve({ service: "", account: "" })
   paying.catch(() => undefined)
@@ -31,7 +31,7 @@ export async function* checkAll(
   const isUsable = Purchase.usableSince(Date.now() - maxAgeMs)
   const outcomes = new Map<string, Promise<Outcome | undefined>>()
 
-  /** Buys the targets that no earlier batch had. `earlier` resolves when those are known. */
+  /** Buys the targets that no earlier batch had. `earlier` resolves once those are known. */
   const checkBatch = async (batch: ReadonlyArray<string>, i: number, earlier: Promise<unknown>) => {
     const { entries } = await judge(batch, { maxAgeSeconds, signal })
     const payer = await paying
@@ -70,7 +70,7 @@ export async function* checkAll(
     )
     for (const target of fresh.keys()) {
       const outcome = bought.then(() => found.get(target))
-      // The batch of the target throws its error.
+      // The batch that buys the target throws its error.
       outcome.catch(() => undefined)
       outcomes.set(target, outcome)
     }
@@ -97,8 +97,8 @@ export async function* checkAll(
   } finally {
     leave()
     stop.abort(new Error("The caller stopped reading the results."))
-    // Ends the iteration of `urls`, so that a generator can release its resources. Do not await
-    // the end: a generator that waits for its next URL may never end.
+    // Ends the iteration of `urls`, so that a generator can release its resources. This is not
+    // awaited, because a generator that waits for its next URL may never end.
     batches.return().catch(() => undefined)
   }
 }

@@ -8,7 +8,7 @@ export async function* mapInOrder<A, B>(
   concurrency: number,
   call: (item: A, index: number) => Promise<B>,
 ): AsyncGenerator<B, void> {
-  // NaN counts as 1, because no number is less than NaN: the list would never be read.
+  // NaN counts as 1: no number is less than NaN, so the list would never be read.
   const atOnce = Math.max(1, concurrency || 1)
   const calls: Array<Promise<{ readonly _tag: "Result"; readonly result: B }>> = []
   const read = () =>

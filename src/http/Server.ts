@@ -71,7 +71,7 @@ export const layer = <R = never, More = never>(
         corsOrigins: [],
       }
       yield* serve(listener, all, ofOwn)
-      yield* Effect.logInfo(`Administration on ${listener.address().url}/console/operator.`)
+      yield* Effect.logInfo(`Administration: ${listener.address().url}/console/operator`)
     }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),

@@ -5,7 +5,7 @@ import {
   InsufficientCredits,
   ValidationError,
 } from "../client/ClientError.ts"
-import type { AuthorityMetrics, CallOptions, Key } from "../client/Client.ts"
+import type { AuthorityMetrics, CallOptions, Key } from "../client/ClientTypes.ts"
 import type { CheckResult } from "../client/Outcomes.ts"
 import { isHidden } from "../client/Targets.ts"
 import type { Answer, Answers, Batch, Item, Payer } from "./Answers.ts"

@@ -2,7 +2,7 @@
  * Checks a list through the API. A run has a list and a store of answers: it uses the answers in
  * the store, buys each remaining target once, and stores each batch before sending it.
  */
-import type { AuthorityMetrics, CallOptions, Key, Options } from "../client/Client.ts"
+import type { AuthorityMetrics, CallOptions, Key, Options } from "../client/ClientTypes.ts"
 import { type AnyClientError, InsufficientCredits, isClientError } from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import { type CheckResult, invalid, type Outcome } from "../client/Outcomes.ts"

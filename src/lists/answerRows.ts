@@ -1,6 +1,6 @@
 /** The schemas of what the stores keep. Their types are plain, because the client exports them. */
 import * as v from "valibot"
-import { Failure, type Schema, Success } from "../client/Bodies.ts"
+import { Failure, type Schema, Success } from "../client/AnswerSchemas.ts"
 import type * as Answers from "./Answers.ts"
 
 export const Answer: Schema<Answers.Answer> = v.object({

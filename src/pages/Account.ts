@@ -1,5 +1,5 @@
 /**
- * The API key and the credits of its account. The key exists in memory only, unless the user wants
+ * The API key and the credits of its account. The key is kept in memory only, unless the user wants
  * this device to remember it.
  */
 import { batch, computed, effect, signal } from "@preact/signals"
@@ -11,7 +11,7 @@ import {
   TimedOut,
   Unauthorized,
 } from "../client/PromiseClient.ts"
-import * as DeviceStore from "./answers/DeviceStore.ts"
+import * as LocalSettings from "./LocalSettings.ts"
 
 /** The part of the page's path before `/console`. A proxy can serve the service below any path. */
 export const base = location.pathname.replace(/\/+console\/*$/i, "")
@@ -26,18 +26,18 @@ export const client = (options: Omit<Options, "baseUrl">) =>
 
 const keyPlace = `authority-key${base}`
 
-export const key = signal<string | undefined>(DeviceStore.read(keyPlace))
-/** The name of the key's account; undefined while the service has not named it. */
+export const key = signal<string | undefined>(LocalSettings.read(keyPlace))
+/** The name of the key's account; undefined until the service has named it. */
 export const account = signal<string | undefined>(undefined)
-/** The text of the key field. It becomes the key when it is needed. */
+/** The text in the key field. It becomes the key when a key is needed. */
 export const typedKey = signal("")
 export const keyProblem = signal<string | undefined>(undefined)
 export const isAskingForCredits = signal(false)
 
-/** True when this device shall remember the key. */
+/** True if the user wants this device to remember the key. */
 export const isRemembering = signal(key.value !== undefined)
 
-effect(() => DeviceStore.keep(keyPlace, isRemembering.value ? key.value : undefined))
+effect(() => LocalSettings.keep(keyPlace, isRemembering.value ? key.value : undefined))
 
 /** The account's credits at the last refresh, and the value of `spent` at that moment. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
@@ -68,7 +68,7 @@ export const enterKey = async (text: string): Promise<boolean> => {
   return askForCredits(entered)
 }
 
-/** Returns the key, or the one in the key field if the service accepts it. */
+/** Returns the key, or the text in the key field if the service accepts it. */
 export const currentKey = async (): Promise<string | undefined> => {
   if (key.value === undefined) {
     if (typedKey.value.trim() === "") keyProblem.value = "Enter a key first."
@@ -81,7 +81,7 @@ export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
 // The number of the latest request for the credits. Answers to earlier requests are ignored.
-// `dropKey` increases the number, so that the answers to all requests are ignored.
+// `dropKey` increases the number, so that all pending answers are ignored.
 let questions = 0
 
 const askForCredits = async (asked: string): Promise<boolean> => {
@@ -136,7 +136,7 @@ const dropKey = () => {
   keyProblem.value = undefined
 }
 
-/** Forgets a key that the service does not accept, and says so. */
+/** Forgets a key that the service does not accept, and tells the user. */
 export const refuseKey = () => {
   dropKey()
   keyProblem.value = wrongKey

@@ -1,4 +1,7 @@
-/** Columns by UTC day, with the figures of the day under the pointer or the arrow keys. */
+/**
+ * A column chart by UTC day. It shows the figures of the day under the pointer, or of the day
+ * chosen with the arrow keys.
+ */
 import { useSignal } from "@preact/signals"
 import type { UsageRow } from "../contract/Wire.ts"
 import { number } from "./Texts.ts"
@@ -7,17 +10,17 @@ interface Series {
   readonly name: string
   /** The name of the colour. */
   readonly tone: string
-  /** Null where the figure is not known. */
+  /** Null if the figure is not known. */
   readonly values: ReadonlyArray<number | null>
 }
 
-/** Series that stand on one another; a negative figure hangs below the line. */
+/** Series that are stacked; a negative figure hangs below the line. */
 export interface Panel {
   readonly name: string
   readonly series: ReadonlyArray<Series>
   readonly format: (n: number) => string
   readonly tick: (n: number) => string
-  /** The scale goes at least so far. */
+  /** The scale reaches at least this value. */
   readonly least: number
 }
 
@@ -172,11 +175,11 @@ const ticksOf = (low: number, high: number): ReadonlyArray<number> => {
   return Array.from({ length: Math.ceil(high / step) - first + 1 }, (_, i) => (first + i) * step)
 }
 
-/** The UTC day so many days ago. */
+/** The UTC day `days` days ago. */
 export const daysAgo = (days: number) =>
   new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-/** The credits that were charged in the last 30 UTC days, of rows that leave days without use out. */
+/** A chart of the credits charged in the last 30 UTC days. Days without use may lack rows. */
 export const UsageChart = ({ rows }: { readonly rows: ReadonlyArray<UsageRow> }) => {
   const days = Array.from({ length: 30 }, (_, i) => daysAgo(29 - i))
   const used = new Map(rows.map(({ credits, day }) => [day, credits]))

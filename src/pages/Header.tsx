@@ -3,21 +3,21 @@ import type { ComponentChildren } from "preact"
 import * as Theme from "./Theme.ts"
 
 interface Props {
-  /** The way to the service's root from this page, such as `../`. */
+  /** The path from this page to the service's root, such as `../`. */
   readonly root: string
   readonly current: "console" | "usage" | "guide" | "api" | "operator"
-  /** Beside the name. */
+  /** A note beside the name. */
   readonly note?: string
-  /** What the page has at the right end. */
+  /** The content at the right end. */
   readonly children?: ComponentChildren
 }
 
 export const Header = ({ children, current, note, root }: Props) => {
-  // Another page opens in a new tab where leaving would lose a key that is not remembered.
+  // Other pages open in a new tab if leaving this page would lose a key that is not remembered.
   const isConsole = current === "console" || current === "usage"
   const away =
     isConsole || current === "operator" ? ({ target: "_blank", rel: "noreferrer" } as const) : {}
-  // A link to this page would load it again, and lose such a key too.
+  // A link to this page would reload it, and lose such a key too.
   const consoleLink = isConsole ? "#" : `${root}console`
   const mark = away.target && <span class="unseen"> (in a new tab)</span>
   return (

@@ -1,4 +1,4 @@
-/** Small parts of several pages. */
+/** Small components that several pages use. */
 import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
@@ -10,9 +10,9 @@ interface FieldProps {
   readonly hint?: string
   readonly pattern?: string
   readonly isRequired?: boolean
-  /** True when the field takes the focus as it appears. */
+  /** True if the field takes the focus when it appears. */
   readonly isFirst?: boolean
-  /** The least number of a field with a whole number. */
+  /** The minimum, for a field with a whole number. */
   readonly min?: number
 }
 
@@ -38,7 +38,7 @@ export const Waiting = () => (
   </p>
 )
 
-/** How much of a limit is used. */
+/** Shows how much of a limit is used. */
 export const Used = ({
   of,
   unit = "",
@@ -78,7 +78,7 @@ interface AskProps {
   /** What the button concerns, for screen readers. */
   readonly of?: string
   readonly question?: string
-  /** The name of the button that acts. */
+  /** The label of the button that acts. */
   readonly act: string
   readonly isDisabled?: ReadonlySignal<boolean>
   readonly onAct: () => void
@@ -106,7 +106,7 @@ export const Ask = ({ act, isDisabled, name, of, onAct, question }: AskProps) =>
         type="button"
         class="small danger"
         aria-disabled={isDisabled}
-        // The second click of a double click on the first button answers nothing.
+        // Ignore the second click of a double click on the first button.
         onClick={({ detail }) => detail < 2 && isDisabled?.value !== true && answer()}
       >
         {act}
@@ -136,13 +136,13 @@ interface MenuProps {
   readonly children: ComponentChildren
 }
 
-/** A button that opens a card below it. Escape and a click or the focus elsewhere close the card. */
+/** A button that opens a card below it. Escape, an outside click or moving the focus closes it. */
 export const Menu = ({ children, class: className, label }: MenuProps) => {
   const isOpen = useSignal(false)
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
     const leave = ({ target }: Event) => {
-      // What a press has removed meanwhile was inside.
+      // An element that this click has already removed was inside.
       if (target instanceof Node && target.isConnected && !place.current?.contains(target))
         isOpen.value = false
     }
@@ -173,7 +173,7 @@ export const Menu = ({ children, class: className, label }: MenuProps) => {
   )
 }
 
-/** Lets the browser download a text. */
+/** Makes the browser download a text. */
 export const download = (
   text: string,
   type: "csv" | "json",

@@ -10,7 +10,7 @@ type Value = string | number | null | undefined
 
 export interface Column<Row> {
   readonly title: string
-  /** What the file has, and the page too where the column has no `cell`. */
+  /** The value in the CSV file. It is also shown on the page if the column has no `cell`. */
   readonly value: (row: Row) => Value
   readonly cell: ((row: Row) => ComponentChildren) | undefined
   readonly kind: "" | "num" | "when"
@@ -25,13 +25,13 @@ type Make = <Row>(
 export const text: Make = (title, value, cell) => ({ title, value, cell, kind: "" })
 export const num: Make = (title, value, cell) => ({ title, value, cell, kind: "num" })
 
-/** An ISO time, which the page shows to the minute. */
+/** A column of ISO times, shown to the minute. */
 export const when = <Row,>(title: string, value: (row: Row) => string | null): Column<Row> => {
   const cell = (row: Row) => minute(value(row) ?? "never")
   return { title, value, cell, kind: "when" }
 }
 
-/** A text that may be long. */
+/** A column of texts that may be long. */
 export const words = <Row,>(title: string, value: (row: Row) => Value) =>
   text(title, value, (row) => <div class="words">{value(row)}</div>)
 
@@ -40,18 +40,18 @@ interface Props<Row> {
   readonly rows: ReadonlyArray<Row> | undefined
   readonly columns: ReadonlyArray<Column<Row>>
   readonly keyOf: (row: Row) => string | number
-  /** The text of a table without rows. */
+  /** Shown when the table has no rows. */
   readonly empty: string
-  /** The start of the file's name. */
+  /** The start of the CSV file's name. */
   readonly file: string
-  /** What stands between the title and the table. */
+  /** Shown between the title and the table. */
   readonly children?: ComponentChildren
-  /** How many rows are drawn at first. */
+  /** How many rows are shown at first. */
   readonly first?: number
   readonly foot?: ComponentChildren
 }
 
-/** The first column heads its row. */
+/** The first column contains the row headers. */
 export const Table = <Row,>(props: Props<Row>) => {
   const { children, columns, empty, file, first = 50, foot, keyOf, rows, title } = props
   const id = useId()

@@ -13,7 +13,7 @@ const shares = new Intl.NumberFormat("en", { style: "percent" })
 
 export const number = numbers.format
 export const figure = figures.format
-/** A part of one, from 0 to 1, as a percentage. */
+/** Formats a fraction from 0 to 1 as a percentage. */
 export const share = shares.format
 
 /** An ISO time to the minute. */
@@ -38,7 +38,7 @@ export const reasons: Readonly<
   },
 }
 
-/** Why there are no figures, in the words of the service where it gave some. */
+/** Explains why there are no figures, in the service's words if it gave any. */
 export const explanation = (outcome: Outcome | undefined, reason: Reason): string => {
   const detail = outcome !== undefined && "reason" in outcome ? outcome.detail : undefined
   return detail === undefined
@@ -82,7 +82,7 @@ export const halted = (
         text: `Several retries failed. ${left}. ${kept} Continue within a day: until then, the service still has the answers that were lost, and charges them once.`,
       }
     case "InsufficientCredits":
-      // Else the price has risen above the plan's, or the budget of the key is spent.
+      // If the account has enough, the price has risen since the plan, or the key's budget is spent.
       if (available < (run.costOf(1) ?? 0)) {
         return {
           title: "Out of credits",
@@ -107,7 +107,7 @@ const storeNotice = (error: unknown): Notice =>
         text: "Reload the page, and check the list again.",
       }
 
-/** Why the console asks before it pays, in sentences. */
+/** Explains why the console asks before it pays. */
 export const asked = (plan: Plan, reasons: ReadonlyArray<Console.Reason>, limit: number): string =>
   reasons
     .flatMap((reason) => {
@@ -131,7 +131,6 @@ const shortOf = ({ availableCredits = Infinity, budget = Infinity }: Plan) =>
     ? `The budget of this key has ${counted(budget, "credit")}`
     : `The account has ${counted(availableCredits, "credit")}`
 
-/** The most that something costs. */
 export const atMost = (credits: number | undefined): string =>
   credits === undefined ? "at an unknown price" : `at most ${counted(credits, "credit")}`
 
@@ -141,9 +140,7 @@ export const untilRetry = (delay: Delay, now: number): string => {
   return seconds <= 0 ? "Retrying now." : `Retrying in ${counted(seconds, "second")}.`
 }
 
-/**
- * Says how long the run still takes. The text is approximate, because the provider's speed varies.
- */
+/** Says roughly how long the run still takes, because the provider's speed varies. */
 export const remaining = (seconds: number): string =>
   seconds < 90
     ? `about ${counted(Math.max(1, Math.round(seconds)), "second")} left`

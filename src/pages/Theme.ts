@@ -1,26 +1,26 @@
-/** The colours that the user chose, for all pages. */
-import * as DeviceStore from "./answers/DeviceStore.ts"
+/** Stores and applies the colours that the user chose, on all pages. */
+import * as LocalSettings from "./LocalSettings.ts"
 
 export const names = ["auto", "light", "dark"] as const
 export type Name = (typeof names)[number]
 
-export const kept = (): Name => names.find((name) => name === DeviceStore.read("theme")) ?? "auto"
+export const kept = (): Name => names.find((name) => name === LocalSettings.read("theme")) ?? "auto"
 
 const radios = () => document.querySelectorAll<HTMLInputElement>("[name=theme]")
 
-/** Applies the kept colours, and follows the choice in the header. Calls `onChange` at both. */
+/** Applies the stored colours, and follows the choice in the header. Calls `onChange` each time. */
 export const start = (onChange?: (name: Name) => void) => {
   const apply = (name: Name) => {
     document.documentElement.dataset["theme"] = name
     onChange?.(name)
   }
   apply(kept())
-  // A header that was made at build time does not know the choice.
+  // A header that was rendered at build time does not know the choice.
   for (const radio of radios()) radio.checked = radio.value === kept()
   addEventListener("change", ({ target }) => {
     const name = names.find((name) => target instanceof HTMLInputElement && target.value === name)
     if (name === undefined || ![...radios()].some((radio) => radio === target)) return
-    DeviceStore.keep("theme", name)
+    LocalSettings.keep("theme", name)
     apply(name)
   })
 }

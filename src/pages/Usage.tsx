@@ -1,4 +1,4 @@
-/** What the account of the entered key used, for whoever holds the key. */
+/** Shows what the account of the entered key has used, to anyone who holds the key. */
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import {
@@ -117,7 +117,8 @@ const Shown = ({ of, onOlder }: ShownProps) => {
             {
               name: "Budget of this key",
               value: budget === null ? "none" : number(budget.remaining),
-              hint: budget === null ? "The account's credits limit it." : <Left of={budget} />,
+              hint:
+                budget === null ? "Limited only by the account's credits." : <Left of={budget} />,
             },
             { name: "This key expires", value: expiresAt?.slice(0, 10) ?? "never" },
           ]}

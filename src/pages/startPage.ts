@@ -1,4 +1,4 @@
-/** What starts the console and the operator's pages. */
+/** Starts the console and the operator's pages. */
 import { signal } from "@preact/signals"
 import { type ComponentChild, render } from "preact"
 import * as Theme from "./Theme.ts"
@@ -16,8 +16,8 @@ export const startPage = (page: ComponentChild) => {
 }
 
 /**
- * Moves the focus to the title of the section when the focused control disappears. Otherwise the
- * browser forgets the place of the user's keyboard or screen reader.
+ * Moves the focus to the title of the section when the focused control disappears. Otherwise, the
+ * browser would lose the place of the user's keyboard or screen reader.
  */
 const keepFocus = () => {
   let focused: Element | null = null
@@ -27,7 +27,7 @@ const keepFocus = () => {
     titleId = focused?.closest("section")?.getAttribute("aria-labelledby") ?? ""
   }
   addEventListener("focusin", remember)
-  // Before the click removes the control. A click beside all controls gives the focus up.
+  // Runs before the click removes the control. A click outside all controls gives up the focus.
   addEventListener("click", remember, true)
   new MutationObserver(() => {
     if (focused?.isConnected !== false || document.activeElement !== document.body) return

@@ -1,11 +1,11 @@
 /**
- * The queue in front of a vendor. A target that several requests wait for is asked once, targets of
- * several requests share a call, and accounts take turns. The queue makes the calls, not a request:
- * a caller leaves at its deadline, and the call goes on.
+ * The queue in front of a vendor. A target that several requests want is asked for once, targets of
+ * several requests share a call, and accounts take turns. The calls belong to the queue, not to a
+ * request: a caller leaves at its deadline, and the call continues.
  *
- * A failed call goes back into the queue, at most four attempts in all. Then its accounts are asked
- * alone, one call at a time, until a call of theirs succeeds. So an account whose targets make the
- * vendor fail holds one call, and the others share the rest.
+ * A failed call goes back into the queue, for at most four attempts in all. After a failure, the
+ * targets of its accounts are sent alone, one call at a time, until such a call succeeds. So an
+ * account whose targets make the vendor fail occupies one call, and the others share the rest.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -43,25 +43,28 @@ import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
   readonly concurrency: number
-  /** How long the vendor is not asked again for a target that it does not know or refuses. */
+  /** How long to wait before asking again for a target that the vendor did not know or refused. */
   readonly unknownTtl: Duration.DurationInput
 }
 
 const maxAttempts = 4
-/** So long the first target of a call waits for others. */
+/** How long the first target of a call waits for others. */
 const window = Duration.millis(2)
-/** Further targets of one account fail. */
+/** When this many targets of one account are queued, its further targets fail. */
 const maxQueued = 10_000
 const maxRemembered = 100_000
-/** An account may cause so many refused calls in so long a time. */
+/** The number of refused calls that one account may cause within `refusedPerMs`. */
 const maxRefused = 10
 const refusedPerMs = 300_000
-/** Targets without figures that the vendor bills: so many an hour, and more by credits charged. */
+/**
+ * The number of targets without figures, billed by the vendor, that an account may cause within
+ * `unknownPerMs`. Each credit charged adds `unknownPerCredit`.
+ */
 const freeUnknown = 500
 const unknownPerCredit = 10
 const unknownPerMs = 3_600_000
 
-/** The lookup does not fail: when a call fails for good, each of its targets has a failed outcome. */
+/** The lookup never fails: if a call fails for good, each of its targets gets a failed outcome. */
 export const make = (
   { circuit, vendor }: Resilient,
   options: Options,
@@ -100,7 +103,7 @@ interface Parts {
   readonly permits: Effect.Semaphore
   readonly changed: Queue.Queue<void>
   readonly line: Line
-  /** All targets that wait or are in flight, by page. */
+  /** All targets that wait or are in flight, keyed by page. */
   readonly tickets: Map<string, Ticket>
   readonly memory: Memory
 }
@@ -129,7 +132,7 @@ const lookUp = Effect.fnUntraced(function* (
   return lookup.outcomes
 })
 
-/** Adds the targets of a lookup to the queue. Returns the outcomes of those that are not asked for. */
+/** Adds the targets of a lookup to the queue. Returns the outcomes of those that are refused. */
 const enqueue = (
   { line, memory, meters, tickets }: Parts,
   targets: Arr.NonEmptyReadonlyArray<Target>,
@@ -164,7 +167,7 @@ const enqueue = (
   return refusals
 }
 
-/** Sends the targets that wait, call after call, and ends when nobody can be asked now. */
+/** Sends the waiting targets, call after call, until no call can be made. */
 const dispatch = Effect.fnUntraced(function* (queue: Parts) {
   const { changed, line, meters, permits, scope } = queue
   yield* Queue.take(changed)
@@ -182,8 +185,8 @@ const dispatch = Effect.fnUntraced(function* (queue: Parts) {
 })
 
 /**
- * Makes one call, and answers its targets or repeats it. Leaves out targets that nobody waits for
- * any more, and those of blocked accounts.
+ * Makes one call, then answers its targets or queues them again. Leaves out targets that nobody
+ * waits for any more, and those of blocked accounts.
  */
 const ask: (queue: Parts, batch: ReadonlyArray<Ticket>) => Effect.Effect<void> = Effect.fnUntraced(
   function* (queue, batch) {
@@ -237,7 +240,7 @@ const failedCall = (queue: Parts, batch: Tickets, error: ProviderError) => {
   return isFinal ? fail : repeat(queue, batch, error)
 }
 
-/** Puts targets back into the queue after the back-off, or fails those that cannot wait. */
+/** Puts targets back into the queue after the back-off; those that cannot wait fail. */
 const repeat = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: ProviderError) {
   const jitter = yield* Random.nextRange(0.5, 1)
   const backOffMs = Math.round(250 * 2 ** Math.max(0, batch[0].attempts - 1) * jitter)
@@ -253,7 +256,7 @@ const repeat = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error:
   yield* Effect.forkIn(Effect.delay(putBack, waitMs), queue.scope)
 })
 
-/** The vendor refuses the call for one of its targets: halves it until that target is alone. */
+/** The vendor refuses the call because of one target: halves it until that target is alone. */
 const halve = Effect.fnUntraced(function* (queue: Parts, batch: Tickets, error: ProviderError) {
   const { memory } = queue
   const [{ account, target }, ...others] = batch
@@ -270,8 +273,8 @@ const answerAll = (queue: Parts, batch: Tickets, outcomeOf: (index: number) => O
   Effect.flatMap(MonotonicClock.now, (now) => answerNow(queue, batch, outcomeOf, now))
 
 /**
- * Gives each target its outcome at once, so that no further lookup joins it. The effect logs the
- * failures, and ends the lookups that wait for no other target.
+ * Gives each target its outcome at once, so that no further lookup joins it. The returned effect
+ * logs the failures, and completes the lookups that wait for no other target.
  */
 const answerNow = (
   { memory, meters, tickets }: Parts,
@@ -301,12 +304,11 @@ const answerNow = (
 
 type Memory = ReturnType<typeof makeMemory>
 
-/** What is remembered of targets without figures, and of the accounts that asked for them. */
+/** Remembers the targets without figures, and the accounts that asked for them. */
 const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
   const outcomes = new Lru<{ readonly outcome: Outcome; readonly until: number }>(maxRemembered)
   const refused = new Recent(refusedPerMs)
   const unknown = new Recent(unknownPerMs)
-  /** The accounts that the log has named lately. */
   const named = new Recent(unknownPerMs)
 
   const remember = ({ page }: Target, outcome: Outcome, now: number) =>
@@ -326,20 +328,22 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
       if (billsUnknown) unknown.add(account, 1, now)
     },
 
-    /** The vendor refused a call for a target. Returns true when this blocks the account. */
+    /**
+     * Records that the vendor refused a call for a target. Returns whether this blocks the account.
+     */
     wasRefused: (account: string, now: number) => {
       refused.add(account, 1, now)
       return refused.count(account, now) === maxRefused
     },
 
-    /** Returns why the account's new targets are not asked for; undefined when they are. */
+    /** Returns why the account's new targets are refused; undefined if they are not. */
     refusalOf: (account: string, charged: number, now: number) => {
       if (isBlocked(account, now)) return tooManyRefused
       const allowed = freeUnknown + unknownPerCredit * charged
       return unknown.count(account, now) >= allowed ? tooManyUnknown : undefined
     },
 
-    /** Returns true once in a while for an account, so that the log names it once. */
+    /** Returns true unless the log has named the account recently, and notes that it now has. */
     isNews: (account: string, now: number) => {
       if (named.count(account, now) > 0) return false
       named.add(account, 1, now)
@@ -348,7 +352,7 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
   }
 }
 
-/** A repeated call would fail in the same way. */
+/** The reasons for which a repeated call would fail in the same way. */
 const finalReasons = new Set<ProviderError["reason"]>(["Refused", "Malformed"])
 
 const queueIsFull = failed("SERVER_ERROR", "too many URLs of the account wait for the provider")

@@ -1,5 +1,5 @@
 /**
- * Puts the parts around the vendors, in the only order that works:
+ * Wraps each vendor in these layers, in the only order that works:
  *
  *     Fallback( Cached.reading( Batched( Resilient( Cached.saving( Counted( vendor )))))), … )
  *
@@ -7,8 +7,8 @@
  * - `Cached.reading` is outside the queue, so a cache hit does not wait in it.
  * - `Batched` is the queue. It makes the calls, so a client that leaves interrupts none.
  * - `Resilient` gives each attempt a timeout, and stops the calls while the vendor is away.
- * - `Cached.saving` is inside the queue: figures are saved before any request gets them, and also
- *   when every request has left.
+ * - `Cached.saving` is inside the queue: figures are saved before any request gets them, even
+ *   if every request has left.
  * - `Counted` is innermost, because the vendor may bill each attempt.
  */
 import type * as Arr from "effect/Array"
@@ -29,15 +29,14 @@ import { Vendor } from "./Vendor.ts"
 export interface Options {
   readonly timeout: Duration.DurationInput
   readonly concurrency: number
-  /** How long the vendor is not asked again for a target that it does not know or refuses; default 1 hour. */
+  /** How long before the vendor is asked again for an unknown or refused target; default 1 hour. */
   readonly unknownTtl?: Duration.DurationInput
-  /** What the calls to a vendor cost, and their ceiling. Default: no price and no ceiling. */
+  /** The price of calls to a vendor, and their ceiling. Default: no price and no ceiling. */
   readonly costs?: (provider: string) => Counted.Options
   /** A `ttl` of zero turns the cache off. */
   readonly cache: Cached.Options
 }
 
-/** A fallback chain. The providers are asked in the given order. */
 export const chain = <E, R>(
   providers: Arr.NonEmptyReadonlyArray<Layer.Layer<MetricsProvider, E, R>>,
 ): Layer.Layer<MetricsProvider, E, R> =>
@@ -64,7 +63,7 @@ export const decorated = <E, R>(
     return reading(yield* Batched.make(resilient, { concurrency, unknownTtl }))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
-/** Asks a vendor for every lookup, without a queue and a cache: for data on this machine. */
+/** Asks the vendor in every lookup, without a queue or a cache: for data on this machine. */
 export const undecorated = <E, R>(
   vendor: Layer.Layer<Vendor, E, R>,
 ): Layer.Layer<MetricsProvider, E, R> =>

@@ -10,11 +10,11 @@ import { type Vendor, vendor } from "./Vendor.ts"
 
 export interface Fake {
   readonly layer: Layer.Layer<MetricsProvider>
-  /** The same as a vendor, for `decorated`. */
+  /** The same provider as a vendor, for `decorated`. */
   readonly vendor: Layer.Layer<Vendor>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
-  /** Makes the next call fail as a whole. Used twice, makes the next two calls fail, and so on. */
+  /** Makes the next call fail as a whole. Each further use makes one more call fail. */
   readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
 }
 

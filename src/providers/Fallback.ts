@@ -1,7 +1,7 @@
 /**
  * A fallback chain of providers: each provider gets the targets for which the earlier providers
- * returned no figures. Each provider except the last gets half of the remaining time, so a slow
- * provider leaves time for the next provider.
+ * returned no figures. Each provider except the last gets half of the remaining time, so that a
+ * slow one leaves time for the next.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -19,7 +19,7 @@ type Provider = MetricsProvider["Type"]
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 
-// True when every target has figures. A failure is not final: the next provider may have figures.
+// A failure is not final, because the next provider may have figures.
 const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.every(({ _tag }) => _tag === "Checked")
 
@@ -39,7 +39,7 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
   circuits: Effect.zipWith(former.circuits, latter.circuits, (a, b) => [...a, ...b]),
 })
 
-/** The latter provider is asked for a target for which the former would fail. */
+/** A target for which the first provider would fail has the prospect that the second one gives. */
 const prospectsOfChain =
   (former: Provider, latter: Provider): Provider["prospects"] =>
   (targets, maxAgeMs) =>

@@ -4,7 +4,6 @@ import type * as Deferred from "effect/Deferred"
 import type { Outcome } from "../check/Metrics.ts"
 import type { Target } from "../check/Target.ts"
 
-/** A lookup that waits for `open` outcomes. */
 export interface Waiting {
   readonly outcomes: Array<Outcome>
   readonly done: Deferred.Deferred<void>
@@ -12,7 +11,6 @@ export interface Waiting {
   open: number
 }
 
-/** A target that is in the queue or in flight. */
 export interface Ticket {
   readonly target: Target
   readonly account: string
@@ -27,7 +25,7 @@ export class Line {
   queued = 0
   private readonly batchSize: number
   private readonly accounts = new Map<string, Array<Ticket>>()
-  /** The accounts whose last call failed, with their calls in flight. */
+  /** The accounts whose last call failed. */
   private readonly suspects = new Set<string>()
   private readonly inFlight = new Map<string, number>()
 
@@ -39,7 +37,7 @@ export class Line {
     return this.queued >= this.batchSize
   }
 
-  /** True when at least one account may be asked now. */
+  /** True if a call can be made now for at least one account. */
   get hasCall(): boolean {
     return [...this.accounts.keys()].some((account) => this.mayAsk(account))
   }
@@ -68,8 +66,8 @@ export class Line {
   }
 
   /**
-   * Takes the targets of one call, an equal share from each account; those of a suspect account
-   * alone. `ended` must be called after the call.
+   * Takes the targets of one call: an equal share from each account, or those of one suspect
+   * account alone. `ended` must be called after the call.
    */
   take(): ReadonlyArray<Ticket> {
     const turns = [...this.accounts.keys()].filter((account) => this.mayAsk(account))
@@ -102,7 +100,7 @@ export class Line {
     const waiting = this.accounts.get(account) ?? []
     const taken = waiting.splice(0, max)
     this.queued -= taken.length
-    // The account goes to the end, so that the next one is served first.
+    // Move the account to the end, so that the next one is served first.
     this.accounts.delete(account)
     if (waiting.length > 0) this.accounts.set(account, waiting)
     return taken

@@ -29,7 +29,7 @@ export const series = (key: Key, labels: Readonly<Record<string, string>>) => {
   return (amount: number): void => metric.unsafeUpdate(amount, [])
 }
 
-/** Like `series`, for labels whose values differ from update to update. Keeps each series. */
+/** Like `series`, for labels whose values differ between updates. Keeps every series. */
 export const labelled = (key: Key, ...names: ReadonlyArray<string>) => {
   const known = new Map<string, (amount: number) => void>()
   return (amount: number, ...values: ReadonlyArray<string>): void => {

@@ -1,4 +1,4 @@
-/** The port to a provider of figures: the domain authority, page authority and spam score of a page. */
+/** The port to a provider of figures: domain authority, page authority and spam score of a page. */
 import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
@@ -18,7 +18,7 @@ import { isoTime } from "../accounts/TimeSpan.ts"
  * - `Throttled`: the provider's rate limit was exceeded
  * - `Exhausted`: the subscription's quota or balance or the operator's ceiling is used up, or a
  *   payment is due
- * - `Unavailable`: the provider reports an error of its own (5xx), or the circuit is open
+ * - `Unavailable`: the provider reports an internal error (5xx), or the circuit is open
  * - `Refused`: the provider refuses this caller (401, 403); a retry does not help
  * - `Rejected`: the provider rejects this call, perhaps because of one target (other 4xx)
  * - `Malformed`: the answer does not match the provider's documentation
@@ -37,7 +37,7 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly detail: string
   /** How long to wait before the next call; absent when the provider does not say how long. */
   readonly retryAfter?: Duration.Duration
-  /** True when the service itself did not send the call, so the error says nothing of the vendor. */
+  /** True if the service did not send the call, so the error says nothing about the vendor. */
   readonly isUnsent?: boolean
 }> {
   override get message() {
@@ -65,7 +65,7 @@ const causes: Readonly<Partial<Record<ProviderError["reason"], ProviderCause>>> 
   Exhausted: "exhausted",
 }
 
-/** Turns the error of a whole lookup into a failed outcome for each target, and logs it. */
+/** Turns the error of a whole lookup into a failed outcome for each target, and logs the error. */
 export const failuresOf = (targets: ReadonlyArray<Target>) =>
   Effect.catchAll((error: ProviderError) =>
     Effect.as(
@@ -83,20 +83,19 @@ export const logBug = (cause: Cause.Cause<unknown>) =>
     cause,
   )
 
-/** What a subscription still pays for in its current period. */
+/** What a subscription still covers in its current period. */
 export interface Quota {
-  /** The unit that is counted, in the vendor's terms, such as `rows`. */
+  /** The unit that the vendor counts, in its own terms, such as `rows`. */
   readonly unit: string
   readonly allotted: number
   /** At 0 or below, the vendor answers no more lookups, unless `allowsOverage` is true. */
   readonly left: number
-  /** True when the vendor goes on beyond `allotted` and bills that. */
+  /** True if the vendor continues beyond `allotted` and bills for it. */
   readonly allowsOverage?: boolean | undefined
-  /** When the current period ends, in epoch milliseconds; null when the vendor does not say. */
+  /** When the current period ends, in epoch milliseconds; null if the vendor does not say. */
   readonly resetsAt: number | null
 }
 
-/** A quota as JSON, for the administration and the command line. */
 export const quotaDocumentOf = (quota: Quota | undefined) =>
   quota === undefined
     ? null
@@ -107,25 +106,24 @@ export const quotaDocumentOf = (quota: Quota | undefined) =>
         resetsAt: isoTime(quota.resetsAt),
       }
 
-/** What a vendor answers about itself and the subscription, free of charge. */
+/** What a vendor reports about itself and the subscription, free of charge. */
 export interface ProviderStatus {
   readonly quota?: Quota | undefined
-  /** The vendor's name or date of its index now; absent when the vendor does not report it. */
+  /** The name or date of the vendor's current index; absent if the vendor does not report it. */
   readonly index?: string | undefined
 }
 
 export interface Circuit {
   readonly provider: string
-  /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
   readonly isExhausted: boolean
-  /** True until the end of the pause that the vendor asked for, as far as this process knows. */
+  /** True during a pause that the vendor asked for, as far as this process knows. */
   readonly isPaused: boolean
   readonly calls: Calls
   readonly status: Effect.Effect<ProviderStatus, ProviderError>
 }
 
-/** Why a vendor is not asked now; undefined when it is. */
+/** Why calls to a vendor are stopped; undefined if they are not. */
 export const reasonOf = ({ isPaused, openReason }: Circuit): string | undefined =>
   openReason ?? (isPaused ? "the provider asked for a pause" : undefined)
 
@@ -143,7 +141,7 @@ export const statusInTime = ({
 export interface Calls {
   readonly inFlight: number
   readonly limit: number
-  /** The average of the latest calls in milliseconds; null before the first one. */
+  /** The average duration of the latest calls, in milliseconds; null before the first call. */
   readonly latencyMs: number | null
   /** The last ten failed calls, newest first. `at` is in epoch milliseconds. */
   readonly errors: ReadonlyArray<{
@@ -154,34 +152,34 @@ export interface Calls {
 }
 
 /**
- * What a lookup of a target would do: return figures that are `known`, ask the vendor (`asked`), or
- * fail without asking (`failed`), because the vendor did not know the target or refused it lately.
+ * What a lookup would do with a target: return figures that are `known`, ask the vendor (`asked`),
+ * or fail without asking (`failed`), because the vendor recently refused the target or did not know
+ * it.
  */
 export type Prospect = "known" | "asked" | "failed"
 
 /** The method `known` of a provider without a cache: it always returns none. */
 export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
 
-/** The method `prospects` of a provider without a cache: every target is asked. */
+/** The method `prospects` of a provider without a cache: it asks the vendor for every target. */
 export const allAsked: MetricsProvider["Type"]["prospects"] = (targets) =>
   Effect.succeed(targets.map(() => "asked"))
 
 export interface LookupContext {
   /** The account's id. Accounts take turns at a vendor. */
   readonly account: string
-  /** A time of `MonotonicClock`, in milliseconds. The outcomes that are ready then are returned. */
+  /** A time of `MonotonicClock`, in milliseconds, when the lookup returns the outcomes it has. */
   readonly deadline: number
   /** The greatest age of known figures that the caller accepts, in milliseconds. */
   readonly maxAgeMs: number
   readonly requestId: string
-  /** The credits that the account was charged in the last hour. */
   readonly charged: number
 }
 
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
-    /** The name in logs and metrics, for the service's own providers as in AUTHORITY_PROVIDER. */
+    /** The name in logs and metrics; for a built-in provider, the one in AUTHORITY_PROVIDER. */
     readonly name: string
     /**
      * Returns one outcome for each target, in order. The targets must be distinct. A target that
@@ -199,14 +197,14 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
     /**
-     * Says for each target, in order, what a lookup would do for a caller that accepts figures of
-     * the age `maxAgeMs`. Counts no cache hit.
+     * Returns, for each target in order, what a lookup would do for a caller that accepts figures
+     * up to `maxAgeMs` old. Counts no cache hits.
      */
     readonly prospects: (
       targets: NonEmptyReadonlyArray<Target>,
       maxAgeMs?: number,
     ) => Effect.Effect<ReadonlyArray<Prospect>>
-    /** Returns the circuits of all vendors behind this provider, and calls no vendor. */
+    /** Returns the circuits of all vendors behind this provider, without calling them. */
     readonly circuits: Effect.Effect<ReadonlyArray<Circuit>>
   }
 >() {}

@@ -6,10 +6,7 @@ import type { ProviderError } from "./MetricsProvider.ts"
 /** How a field of a vendor's answers differs from the documentation. */
 export type Change = "missing" | "new"
 
-/**
- * The meters are plain functions, because every cache hit calls a meter, and calling a function is
- * faster than running an Effect.
- */
+/** The meters are plain functions, which are faster than Effects: every cache hit calls one. */
 export const make = (provider: string) => {
   const counter = (name: string, description: string, labels = {}) =>
     Meter.series(Meter.counter(`authority_provider_${name}`, description), { provider, ...labels })
@@ -55,7 +52,7 @@ export const make = (provider: string) => {
       "unknown_calls",
       "calls that the vendor may have billed without an answer",
     ),
-    // Made when there is a ceiling, so that other vendors have no such gauge.
+    // Created only for a vendor with a ceiling, so that other vendors have no such gauge.
     ceilingRowsLeft: (count: number) =>
       gauge("ceiling_rows_left", "rows that the ceiling left at the latest call")(count),
   }

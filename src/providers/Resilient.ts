@@ -1,10 +1,10 @@
 /**
- * A vendor with a timeout, and with a circuit that stops the calls while the vendor is away. The
- * queue `Batched` repeats failed calls.
+ * A vendor with a timeout for each call, and with a circuit that stops the calls while the vendor
+ * is down. The queue, `Batched`, repeats failed calls.
  *
- * The circuit opens when 15 calls in a row failed, and at least two accounts had such calls of their
- * own: one account's targets cannot make a vendor look away, and a vendor that fails three calls of
- * ten does not fail 15 in a row.
+ * The circuit opens after 15 failed calls in a row, if at least two accounts had a failed call that
+ * contained only their own targets. So one account's targets cannot make a vendor look down, and a
+ * vendor that fails three calls in ten keeps the circuit closed.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -17,7 +17,7 @@ import type { Vendor } from "./Vendor.ts"
 
 export interface Options {
   readonly timeout: Duration.DurationInput
-  /** How many calls may be in flight, to report it. */
+  /** The maximum number of calls in flight. It is only reported here. */
   readonly concurrency: number
 }
 
@@ -32,10 +32,10 @@ const probeExhaustedMs = 600_000
 const maxExhaustedMs = Duration.toMillis("32 days")
 const maxPauseMs = Duration.toMillis("1 hour")
 const refusalsPerMs = 300_000
-/** The calls in flight may be refused too: at most so many more than the vendor's `maxRefusals`. */
+/** Calls in flight may be refused too: this many more than `maxRefusals` are allowed. */
 const maxRefusedInFlight = 10
 
-/** The circuit is per process. It begins closed. */
+/** Each process has its own circuit, which is closed at first. */
 export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): Resilient => {
   const meters = Meters.make(inner.name)
   const state = new State(inner.maxRefusals)
@@ -123,7 +123,7 @@ export const make = (inner: Vendor["Type"], { concurrency, timeout }: Options): 
   }
 }
 
-/** Why the vendor is not asked. From `probeAt` on, one call at a time asks whether it is over. */
+/** Why calls are stopped. From `probeAt` on, single calls find out whether the vendor is back. */
 interface Stop {
   readonly reason: "Exhausted" | "Unavailable"
   readonly why: string
@@ -141,10 +141,12 @@ class State {
   errors: Calls["errors"] = []
   private stop: Stop | undefined
   private isProbing = false
-  /** True from the first answer that says so until the next success, as the log says both once. */
+  /**
+   * True from the first "exhausted" answer until the next success, because both are logged once.
+   */
   private wasExhausted = false
   private failures = 0
-  /** The accounts that had a failed call of their own since the last success. */
+  /** The accounts that, since the last success, had a failed call with only their own targets. */
   private readonly accounts = new Set<string>()
   private readonly refusals = new Recent(refusalsPerMs)
   private readonly maxRefusals: number
@@ -171,7 +173,7 @@ class State {
     return !this.isProbing && now >= probeAt
   }
 
-  /** Begins a call. Returns true when it is the only one, to find out whether the vendor is back. */
+  /** Begins a call. Returns true if this call alone finds out whether the vendor is back. */
   begin(now: number): boolean {
     const isProbe = this.stopOf(now) !== undefined
     if (isProbe) this.isProbing = true
@@ -198,7 +200,7 @@ class State {
     this.errors = [error, ...this.errors.slice(0, 9)]
   }
 
-  /** Returns true when the vendor is exhausted and was not before. */
+  /** Returns true if the vendor has just become exhausted. */
   failed(
     { isUnsent, reason, retryAfter }: ProviderError,
     account: string | undefined,
@@ -217,7 +219,7 @@ class State {
       this.stop = { reason, why, probeAt: now + probeExhaustedMs, endsAt }
       return isNew
     }
-    // The vendor answered, or was not asked: neither says that it is away.
+    // The vendor answered, or was not asked: neither means that it is down.
     if (reason === "Rejected" || isUnsent === true) return false
     this.failures += 1
     if (account !== undefined) this.accounts.add(account)

@@ -1,6 +1,6 @@
 /**
- * A vendor of figures, as its adapter describes it: one call for a limited number of targets. An
- * adapter is one file beside this one; `Composed` puts the queue and the cache around it.
+ * A vendor of figures, as its adapter describes it: it takes a limited number of targets per call.
+ * Each adapter is one file in `vendors`; `Composed` adds the queue and the cache.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
@@ -15,15 +15,14 @@ import * as Settings from "../Settings.ts"
 export interface Answer {
   /** One outcome for each target, in the order of the targets. */
   readonly outcomes: ReadonlyArray<Outcome>
-  /** How many rows the vendor billed. */
   readonly rows: number
-  /** In the vendor's currency; undefined when the vendor does not report it. */
+  /** In the vendor's currency; undefined if the vendor does not report the cost. */
   readonly cost: number | undefined
 }
 
-/** For whom a call is made. An adapter does not need it. */
+/** On whose behalf a call is made. An adapter can ignore it. */
 export interface CallContext {
-  /** The account whose targets these are; undefined when they are of several accounts. */
+  /** The account that all the targets belong to; undefined if they belong to several. */
   readonly account: string | undefined
   readonly requestIds: ReadonlyArray<string>
 }
@@ -31,20 +30,18 @@ export interface CallContext {
 export class Vendor extends Context.Tag("authority/Vendor")<
   Vendor,
   {
-    /** The name that the setting AUTHORITY_PROVIDER accepts. */
     readonly name: string
-    /** Maximum number of targets in one call; `Infinity` when there is no limit. */
+    /** Maximum number of targets in one call; `Infinity` for no limit. */
     readonly batchSize: number
-    /** So many answers with a 4xx status in five minutes stop the calls; `Infinity` for never. */
+    /** Calls stop after this many 4xx answers within five minutes; `Infinity` for no limit. */
     readonly maxRefusals: number
     /** True when the vendor bills a row for a target that it does not know. */
     readonly billsUnknown: boolean
-    /** Makes one call for at most `batchSize` distinct targets. */
     readonly call: (
       targets: NonEmptyReadonlyArray<Target>,
       context: CallContext,
     ) => Effect.Effect<Answer, ProviderError>
-    /** Asks for the vendor's state, free of charge; an empty state when it has no free call. */
+    /** Asks for the vendor's state, free of charge. The state is empty if there is no free call. */
     readonly status: Effect.Effect<ProviderStatus, ProviderError>
   }
 >() {}
@@ -52,12 +49,10 @@ export class Vendor extends Context.Tag("authority/Vendor")<
 /** A vendor whose answers do not say what they cost: each target counts as one row. */
 export interface Definition {
   readonly name: string
-  /** Default: no limit. */
   readonly batchSize?: number
   readonly lookup: (
     targets: NonEmptyReadonlyArray<Target>,
   ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
-  /** Default: the vendor has no free call. */
   readonly status?: Effect.Effect<ProviderStatus, ProviderError>
 }
 
@@ -78,16 +73,16 @@ export const vendor = (definition: Definition): Layer.Layer<Vendor> =>
 
 type Values = Settings.Settings["Type"]
 
-/** What the file of a vendor exports as `adapter`, so that the program can use the vendor. */
+/** What a vendor's file exports as `adapter`, so that the program can use the vendor. */
 export interface Adapter {
   readonly fromSettings: (
     settings: Values,
   ) => Effect.Effect<Layer.Layer<Vendor>, ProviderNotConfigured>
   /** What the vendor charges for the figures of one domain, in words. */
   readonly price: string
-  /** The optional fields that an answer for a well-known domain has. */
+  /** The optional fields in an answer for a well-known domain. */
   readonly gives: ReadonlyArray<"spam_score" | "as_of">
-  /** True when the vendor's `status` asks the vendor nothing. */
+  /** True if `status` does not contact the vendor. */
   readonly hasNoFreeCall?: boolean
 }
 

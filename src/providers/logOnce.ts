@@ -1,4 +1,4 @@
-/** For accesses to the database that a lookup can do without. */
+/** Helpers for database accesses that a lookup can do without. */
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 type Log = (cause: Cause.Cause<unknown>) => Effect.Effect<void>
 
 /**
- * Makes a function that logs the failure of an effect: the first one, and the next one only after a
- * success. An interruption is neither.
+ * Makes a function that logs the failure of an effect: the first one, and then only the first after
+ * each success. An interruption counts as neither.
  */
 export const logOnce = (log: Log) => {
   let isFailing = false
@@ -23,7 +23,7 @@ export const logOnce = (log: Log) => {
     )
 }
 
-/** Like `logOnce`. A failure becomes none. */
+/** Like `logOnce`, but a failure becomes none. */
 export const tolerant = (log: Log) => {
   const logged = logOnce(log)
   return <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<Option.Option<A>> =>
@@ -33,6 +33,6 @@ export const tolerant = (log: Log) => {
     )
 }
 
-/** Ends an access that takes too long. The access may end later, in the background. */
+/** Stops waiting for an access that takes too long. The access may end later, in the background. */
 export const inTime = <A, E>(access: Effect.Effect<A, E>, duration: Duration.DurationInput) =>
   Effect.timeout(Effect.disconnect(access), duration)

@@ -1,4 +1,4 @@
-/** The service for tests: on a free port, with a fake provider and a database in memory. */
+/** Runs the service for tests: on a free port, with a fake provider and an in-memory database. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -34,7 +34,7 @@ export class TestService extends Context.Tag("authority/TestService")<
   }
 >() {}
 
-/** The service for tests that are written with Effect. Logs with the logger of the test. */
+/** The service for tests written with Effect. It uses the test's logger. */
 export const layer = ({ credits = 1000, figures, settings }: Options = {}): Layer.Layer<
   TestService | Service.Given,
   Service.CannotStart | AccountExists
@@ -65,7 +65,7 @@ export interface Running extends Context.Tag.Service<TestService> {
   readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
-/** Starts the service for tests that are written with promises. It logs nothing. */
+/** Starts the service for tests written with promises. It logs nothing. */
 export const start = async (options?: Options): Promise<Running> => {
   const scope = Effect.runSync(Scope.make())
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))

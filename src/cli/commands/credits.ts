@@ -105,7 +105,7 @@ const statement = Command.make({
 
 type Line = Omit<ReturnType<typeof AccountActs.entryOf>, "key" | "sequence"> & {
   readonly note: string | null
-  /** The key of a charge; null when it is not known. */
+  /** The API key of a charge; null if it is not known. */
   readonly key: { readonly id: string; readonly label: string | null } | null
 }
 
@@ -203,7 +203,8 @@ const writeHeads = (file: string) =>
       Heads.heads.pipe(
         Stream.tap((head) =>
           Effect.try({
-            // Writes the whole line or throws: `writeSync` may write a part on a full disk.
+            // `writeSync` may write only a part on a full disk; this writes the whole line or
+            // throws.
             try: () => writeFileSync(descriptor, `${Heads.lineOf(head)}\n`),
             catch: OutputFailed.of(file),
           }),
@@ -216,7 +217,7 @@ const writeHeads = (file: string) =>
 
 const decode = Schema.decode(Heads.Line)
 
-/** Returns the first 100 problems that show that the ledger does not continue the file's heads. */
+/** Returns the first 100 problems that show where the ledger does not continue the file's heads. */
 const compareHeads = (file: string) =>
   NodeStream.fromReadable(
     () => createReadStream(file),
@@ -240,7 +241,7 @@ const compareHeads = (file: string) =>
           }),
       ),
     ),
-    // Version 1.1.0 ended the file with a head of the audit log.
+    // Version 1.1.0 wrote a head of the audit log at the end of the file.
     Stream.filter(([accountId]) => accountId !== "audit"),
     Stream.mapEffect(([accountId, entries, head]) => Heads.problemOf({ accountId, entries, head })),
     Stream.filter((problem) => problem !== undefined),

@@ -1,4 +1,4 @@
-/** Migrates the database. Copies a SQLite database in use, verifies the copy, and restores it. */
+/** Migrates the database. Backs up, verifies and restores a SQLite database, even one in use. */
 import { existsSync, realpathSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Console from "effect/Console"
@@ -36,7 +36,7 @@ export const migrate = Command.act({
 
 class CannotCopy extends Data.TaggedError("CannotCopy")<{ readonly message: string }> {}
 
-/** The file of the settings' database. Fails when that is PostgreSQL. */
+/** The path of the SQLite database that the settings name. Fails if they name PostgreSQL. */
 const sqliteFile = (instead: string) =>
   Effect.flatMap(Settings.Settings, ({ databaseUrl }) => {
     const url = Redacted.value(databaseUrl)
@@ -123,7 +123,7 @@ export const restore = Command.act({
   ifLost: () => ", although the database is restored",
 })
 
-/** The line is in the copy, and the log of the replaced database stays with that database. */
+/** Records the restore in the audit log of the copy; the replaced database keeps its own log. */
 const appendLine = (copy: string, source: string, heads: string) =>
   Effect.flatMap(AuditLog, ({ append }) =>
     append({ action: "database.restore", subject: source, detail: { heads } }),
@@ -131,10 +131,7 @@ const appendLine = (copy: string, source: string, heads: string) =>
 
 const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
 
-/**
- * Verifies the ledger in a copy of a SQLite file, and returns the digest of its heads. Before that,
- * migrates the copy.
- */
+/** Migrates a copy of a SQLite file, verifies its ledger, and returns the digest of its heads. */
 const booksOf = (file: string) =>
   Effect.gen(function* () {
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
@@ -151,7 +148,7 @@ const booksOf = (file: string) =>
     return { accounts, entries, heads: digest }
   }).pipe(failWithStoreFailure)
 
-/** Uses a SQLite file in place of the database of the settings. */
+/** Runs an effect on a SQLite file instead of the database that the settings name. */
 const onFile =
   (file: string) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>) =>

@@ -70,8 +70,7 @@ const load = Command.act({
     }).pipe(
       Effect.scoped,
       Effect.provide(Database.existingOrNew),
-      // Examine the file before the database is opened, so that an unreadable file does not leave a
-      // new database behind.
+      // Before the database is opened, so that an unreadable file does not leave a new one behind.
       (load) => Effect.zipRight(examine(file), load),
     ),
   text: ({ broken, brokenLines, rows, rowsPerSecond, seconds }) => {
@@ -85,7 +84,7 @@ export const command = Command.group({
   import: ["Import a public ranking; it replaces the previous ranking", load],
 })
 
-/** Maximum number of line numbers in the result's list of broken lines. */
+/** Maximum number of broken lines whose numbers the result lists. */
 const shownLines = 10
 
 class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly message: string }> {}
@@ -108,15 +107,15 @@ const examine = (file: string) =>
     return { size, packing }
   })
 
-// Opens a file, and decompresses it when it is gzip or zip. `size` is the size of the file and `read` the
-// number of bytes read so far, both before decompression.
+// Opens a file, and decompresses it if it is gzip or zip. `size` is the size of the file and `read`
+// the number of bytes read so far, both before decompression.
 const open = (file: string) =>
   Effect.map(examine(file), ({ packing: { start, unpack }, size }) => {
     const source = Fs.createReadStream(file, { highWaterMark: pieceSize, start })
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
       if (unpack === undefined) return source
-      // When one of the streams fails, `pipeline` destroys both. The code that reads from the last
-      // stream gets the error, so the callback of `pipeline` need not handle it.
+      // If one of the streams fails, `pipeline` destroys both. The code that reads from the last
+      // stream gets the error, so the callback of `pipeline` has nothing to do.
       return pipeline(source, unpack({ chunkSize: pieceSize }), () => {})
     }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }
@@ -126,7 +125,7 @@ const open = (file: string) =>
 const pieceSize = 64 * 1024
 
 interface Packing {
-  /** Where the data begins, in bytes. */
+  /** The offset of the data, in bytes. */
   readonly start: number
   readonly unpack: typeof Zlib.createGunzip | undefined
 }
@@ -143,10 +142,10 @@ const packingOf = (file: string): Packing => {
   }
 }
 
-/** The size of the header of a file in a zip archive, without name and extra field. */
+/** The size of a file's header in a zip archive, without the name and the extra field. */
 const zipHeadSize = 30
 
-// Only the first file of the archive is read.
+// Reads only the first file of the archive.
 const zipPacking = (head: Buffer): Packing => {
   const [flags, method] = [head.readUInt16LE(6), head.readUInt16LE(8)]
   if ((flags & 1) !== 0 || method !== 8) {

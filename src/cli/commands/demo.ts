@@ -1,6 +1,6 @@
 /**
- * The demo account, to try the service. `demoKey` creates it when the service starts, if no account
- * exists and the sandbox is the only provider.
+ * The demo account, for trying out the service. `demoKey` creates it when the service starts, if no
+ * account exists and the sandbox is the only provider.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -17,9 +17,9 @@ export const demoName = AccountName.make("demo")
 export const demoCredits = Credits.make(1000)
 
 /**
- * Creates the demo account with its credits, and returns its key. Returns none when an account
- * exists or another provider than the sandbox is set. Logs in JSON are kept, so with them the
- * account gets no key, unless `isApart`: the key is printed apart from the log.
+ * Creates the demo account with its credits, and returns its key. Returns none if an account exists
+ * or a provider other than the sandbox is set. Logs in JSON are kept, so with them the account gets
+ * no key, unless `isApart` says that the key is printed outside the log.
  */
 export const demoKey = Effect.fnUntraced(
   function* (isApart: boolean) {
@@ -44,8 +44,9 @@ export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
   providers.every((name) => name === "sandbox")
 
 /**
- * Some when the demo account has a usable key although other machines can reach the service, or
- * although the figures cost money. `revoke` has the commands that revoke its keys.
+ * `Option.some` if the demo account has a usable key and that is a risk: other machines can reach
+ * the service, or the provider charges for figures. `revoke` lists the commands that revoke these
+ * keys.
  */
 export const demoRisk = Effect.gen(function* () {
   const { host, providers } = yield* Settings.Settings

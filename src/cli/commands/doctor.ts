@@ -50,8 +50,7 @@ export const command = Command.act({
       Effect.zipWith(stores, (a, b) => [...a, ...b]),
       Effect.zipWith(providers, (a, b) => [...a, ...b]),
       Effect.provide(Settings.layer),
-      // When a setting is invalid, report only that setting: every other check needs valid
-      // settings.
+      // If a setting is invalid, report only that: every other check needs valid settings.
       Effect.catchTag("InvalidSetting", ({ message }) =>
         Effect.succeed([failure("settings", message)]),
       ),
@@ -92,8 +91,7 @@ const shown = ({ isSecret, name }: Settings.About, value: string | undefined): s
     : Secrets.hideIn(value)
 }
 
-// Turns an error of `findings`, or a StoreFailure with which `findings` dies, into a finding with
-// the state `failure`.
+// Turns an error of `findings`, or a StoreFailure defect, into a finding with the state `failure`.
 const orFailure = <E extends { readonly message: string }, R>(
   subject: string,
   findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,

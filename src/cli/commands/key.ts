@@ -31,7 +31,6 @@ const BudgetOrNone = Schema.Union(
 
 type NewKey = Effect.Effect.Success<ReturnType<typeof KeyActs.create>>
 
-/** How the commands show a new key. */
 const issued = {
   text: ({ account, budget, expiresAt, id, key, scopes }: NewKey) => {
     const most = budget === null ? "" : ` Its budget is ${budget}.`
@@ -119,7 +118,7 @@ const update = Command.onDatabase({
   act: ({ id, ...change }) =>
     Effect.map(KeyActs.update(id, change), ({ key }) => {
       const { budget, expiresAt, label, scopes } = key
-      // The fields beside `key` are those of 1.1.0.
+      // Version 1.1.0 printed the same fields beside `key`.
       return { key, id, label, budget: budget && Budget.textOf(budget), scopes, expiresAt }
     }),
   text: ({ key: { budget, id, label, scopes, start } }) =>

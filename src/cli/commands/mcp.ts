@@ -1,6 +1,6 @@
 /**
- * Serves agents over stdin and stdout, for clients that only start programs: sends each message to
- * the service, and prints what it answers.
+ * Serves agents over stdin and stdout, for clients that can only start programs: forwards each
+ * message to the service, and prints its answer.
  */
 import { createInterface } from "node:readline"
 import { Option as Flag } from "commander"
@@ -47,7 +47,7 @@ export const command = Command.make({
     ),
 })
 
-/** The lines that answer a message: none for a notification. */
+/** Returns the lines that answer a message. A notification has none. */
 const answersTo = (text: string, url: URL, key: Redacted.Redacted<string>) => {
   const { id, method, params } = Option.getOrElse(decode(text), (): typeof Message.Type => ({}))
   const version = params?._meta?.[versionKey]
@@ -55,7 +55,7 @@ const answersTo = (text: string, url: URL, key: Redacted.Redacted<string>) => {
     "content-type": "application/json",
     accept: "application/json, text/event-stream",
     "x-api-key": Redacted.value(key),
-    // The revision of 2026 repeats these in headers.
+    // The 2026 revision of the protocol repeats these values in headers.
     ...(version !== undefined && {
       "mcp-protocol-version": String(version),
       ...(method !== undefined && { "mcp-method": method }),
@@ -94,7 +94,7 @@ const decodeRefusal = Schema.decodeUnknownOption(
   Schema.parseJson(Schema.Struct({ success: Schema.Literal(false), message: Schema.String })),
 )
 
-/** The messages in a body of JSON or of server-sent events, or the message of a refusal. */
+/** Returns the messages in a body of JSON or server-sent events, or the message of a refusal. */
 const linesOf = (body: string) =>
   Option.match(decodeRefusal(body), {
     onSome: ({ message }) => message,

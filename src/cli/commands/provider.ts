@@ -64,7 +64,6 @@ const report = Command.onDatabase({
   },
 })
 
-/** The vendors of the settings. */
 const vendors = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(
     providers.filter((name) => name !== "sandbox" && name !== "dataset"),
@@ -110,7 +109,7 @@ const textOf = ({ error, month, provider, quota }: CostReport.Count) =>
     : `the vendor counts ${used(quota)} of ${quota.allotted} ${quota.unit} as used` +
       (quota.resetsAt === null ? "" : ` in the period until ${quota.resetsAt}`))
 
-/** Without the noise of binary fractions. */
+/** Rounds the difference, because binary fractions would add digits such as 0.30000000000000004. */
 const used = ({ allotted, left }: { readonly allotted: number; readonly left: number }) =>
   Number((allotted - left).toFixed(6))
 

@@ -1,4 +1,4 @@
-/** Shows what an account has used, or all accounts: by UTC day, by API key or by account. */
+/** Shows what one account or all accounts have used: by UTC day, API key or account. */
 import { Option } from "commander"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -33,7 +33,7 @@ export const command = Command.onDatabase({
     format: Command.format,
   }),
   act: ({ account, by, since, until }) =>
-    // One account has few rows. Of all accounts, the newest days, or those with most credits.
+    // One account has few rows. For all accounts, limit them to the newest days or the highest use.
     AccountActs.usage({
       account,
       by,
@@ -44,7 +44,7 @@ export const command = Command.onDatabase({
   text: ({ account, rows }, { by, format }) =>
     (format === "csv" ? csv : table)(
       [
-        // Of all accounts, rows that are not by day name their account.
+        // When all accounts are listed, each row names its account, unless it is a day.
         ...(account === undefined && by !== "day" ? [accountColumn] : []),
         ...columns[by],
         ...counts,

@@ -1,4 +1,4 @@
-/** The store of answers of the console: IndexedDB, which all windows of the browser share. */
+/** The console's store of answers: IndexedDB, which all windows of the browser share. */
 import { type DBSchema, type IDBPTransaction, openDB, type StoreNames } from "idb"
 import { v4 as uuid } from "uuid"
 import * as v from "valibot"
@@ -44,7 +44,9 @@ export const open = async (name: string): Promise<IndexedAnswers> => {
     },
   })
 
-  /** Resolves when the changes survive a crash of the machine. A rejection changes nothing. */
+  /**
+   * Resolves once the changes would survive a crash of the machine. A rejection changes nothing.
+   */
   const write = async <A>(change: (transaction: Writing) => Promise<A>): Promise<A> => {
     const transaction = db.transaction(stores, "readwrite", { durability: "strict" })
     const done = transaction.done.catch((error: unknown) => ({ error }))
@@ -59,7 +61,7 @@ export const open = async (name: string): Promise<IndexedAnswers> => {
     return changed.value
   }
 
-  /** The runs of this window, and whether they are at work. */
+  /** The runs of this window, and whether each is at work. */
   const own = new Map<string, boolean>()
   return {
     find: (payer, names) => lookUp(db.transaction(stores), payer, names),
@@ -117,10 +119,10 @@ export const open = async (name: string): Promise<IndexedAnswers> => {
 const Answered = v.object({ answer: Answer })
 const Pending = v.object({ batch: Batch })
 
-/** How many answers are read at once. */
+/** How many answers are read at a time. */
 const pieceLength = 1000
 
-/** Reads answers in pieces, so that a long list needs no memory for what it does not keep. */
+/** Reads answers in pieces, so that a long list needs no memory for answers that are not used. */
 const lookUp = async (
   transaction: Transaction,
   { account, service }: Payer,
@@ -149,10 +151,10 @@ const pendingOf = async (transaction: Transaction, { account, service }: Payer) 
   return rows.map((row) => v.parse(Pending, row).batch)
 }
 
-/** Holds a lock of the browser, which other windows see, until the returned function is called. */
+/** Holds a browser lock, which other windows can see, until the returned function is called. */
 const locked = (name: string) =>
   new Promise<() => void>((resolve) => {
-    // A page of another machine without TLS has no locks.
+    // Browsers offer no locks to a page that is loaded from another machine without TLS.
     if (!isSecureContext) return resolve(() => {})
     void navigator.locks.request(name, () => new Promise<void>((end) => resolve(() => end())))
   })

@@ -1,12 +1,12 @@
-/** The list of the page: the rows of a text, by the same rules as `authority check`. */
+/** The list on the page. A text is read by the same rules as in `authority check`. */
 import type { OwnColumns } from "../../lists/outcomeTable.ts"
 import * as List from "../../lists/UrlList.ts"
 
-/** A list to check. The page keeps it in memory alone. */
+/** A list to check. The page keeps it in memory only. */
 export interface UrlList extends List.UrlList {
-  /** The columns of a list that is a table. */
+  /** The columns, if the list is a table. */
   readonly own: OwnColumns
-  /** How many rows repeat the URL of an earlier row, letter by letter. */
+  /** How many rows repeat the URL of an earlier row, character by character. */
   readonly repeated: number
   /** Why the text cannot be read. */
   readonly problem?: string

@@ -1,4 +1,4 @@
-/** The check of the console: a list, and the run that checks it with the answers of this browser. */
+/** The console's check: a list, and the run that checks it with this browser's stored answers. */
 import { batch, computed, effect, signal } from "@preact/signals"
 import { isClientError } from "../../client/PromiseClient.ts"
 import { memoryAnswers } from "../../lists/Answers.ts"
@@ -15,7 +15,7 @@ import {
   refuseKey,
   spend,
 } from "../Account.ts"
-import * as DeviceStore from "../answers/DeviceStore.ts"
+import * as LocalSettings from "../LocalSettings.ts"
 import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
 import * as OldRuns from "../answers/OldRuns.ts"
 import * as Row from "./Row.ts"
@@ -27,10 +27,10 @@ export const hasSyntheticFigures = document.documentElement.dataset["figures"] =
 const limitPlace = `authority-limit${base}`
 
 /** The console asks before a check that may cost more credits than this. */
-export const limit = signal(Number(DeviceStore.read(limitPlace) ?? "500") || 0)
-effect(() => DeviceStore.keep(limitPlace, String(limit.value)))
+export const limit = signal(Number(LocalSettings.read(limitPlace) ?? "500") || 0)
+effect(() => LocalSettings.keep(limitPlace, String(limit.value)))
 
-/** Which answers are used: of so many milliseconds, of 30 days, or none. */
+/** The stored answers that may be used: those of 30 days, those of one day, or none. */
 export const freshnesses = {
   month: {},
   day: { maxAgeMs: 24 * 60 * 60 * 1000 },
@@ -38,7 +38,7 @@ export const freshnesses = {
 } as const satisfies Record<string, PlanOptions>
 export type Freshness = keyof typeof freshnesses
 
-/** A list, and its latest run. Each start is a run of its own, with the key of its time. */
+/** A list and its latest run. Each start makes a new run, with the key entered at that time. */
 export interface Check {
   readonly list: UrlList & { readonly name: string }
   readonly startedAt: number
@@ -46,13 +46,13 @@ export interface Check {
   readonly key: string
   readonly account: string | undefined
   readonly run: Run
-  /** Undefined until the first plan is there. */
+  /** Undefined until the first plan is ready. */
   readonly plan?: Plan
   /** When the run began to send. */
   readonly sentAt?: number
-  /** What the former runs of the list used. */
+  /** The credits that earlier runs of the list used. */
   readonly creditsBefore: number
-  /** True while the user has to see the plan before anything is paid. */
+  /** True if the user must see the plan before anything is paid. */
   readonly isWanted: boolean
 }
 
@@ -60,16 +60,16 @@ export interface Check {
 export type Reason = "wanted" | "doubtful" | "limit" | "balance"
 
 export const shown = signal<Check | undefined>(undefined)
-/** The number of URLs that the service has previewed, and of those that it has to. */
+/** How many URLs the service has previewed, and how many it has to preview. */
 export const planning = signal<
   { readonly done: number; readonly all: number; readonly delay?: Delay } | undefined
 >(undefined)
-/** What the plan asks the user; undefined when it asks nothing. */
+/** What the plan asks the user; undefined if it asks nothing. */
 export const question = signal<ReadonlyArray<Reason> | undefined>(undefined)
 /** The error that ended the plan or the run. */
 export const problem = signal<unknown>(undefined)
 
-/** Changes with the run. Each read of the run belongs to a read of this signal. */
+/** Changes with the run, so code that reads the run must also read this signal. */
 const changes = signal(0)
 
 export const status = computed(() => {
@@ -83,7 +83,7 @@ export const status = computed(() => {
 
 export const isActive = computed(() => ["planning", "running", "stopping"].includes(status.value))
 
-/** The rows of the list, and how many of them are checked and failed. */
+/** The rows of the list, and how many of them have been checked and have failed. */
 export const results = computed(() => {
   void changes.value
   const rows = shown.value === undefined ? [] : Row.rowsOf(shown.value.list.items, shown.value.run)
@@ -94,7 +94,6 @@ export const results = computed(() => {
 
 export const filter = signal(TableView.everything)
 export const sorting = signal(TableView.usualSorting)
-/** The rows of the table. */
 export const selected = computed(() => TableView.select(results.value, filter.value, sorting.value))
 const list = computed(() => shown.value?.list)
 effect(() => {
@@ -103,14 +102,14 @@ effect(() => {
   sorting.value = TableView.usualSorting
 })
 
-/** What the account paid for the list since the page was loaded. */
+/** What the account has paid for the list since the page was loaded. */
 export const creditsUsed = computed(() => {
   void changes.value
   const { creditsBefore = 0, run } = shown.value ?? {}
   return creditsBefore + (run?.creditsUsed ?? 0)
 })
 
-/** The delay that ends last, of all requests that wait for a retry. */
+/** Of all requests that wait for a retry, the delay that ends last. */
 export const delay = computed(() => {
   void changes.value
   return planning.value === undefined ? shown.value?.run.delay : planning.value.delay
@@ -130,17 +129,17 @@ export const secondsLeft = computed(() => {
 const longList = 20_000
 let redraw: ReturnType<typeof setTimeout> | undefined
 
-/** Redraws at most once per 150 ms, or once per second for a long list, which is slow to sort. */
+/** Redraws at most every 150 ms, or every second for a long list, which is slow to sort. */
 const change = () => {
   const isLong = (shown.value?.list.items.length ?? 0) > longList
   redraw ??= setTimeout(() => ((redraw = undefined), changes.value++), isLong ? 1000 : 150)
 }
 
-/** True when the list has the outcomes of its last check. */
+/** True if the list has the outcomes of its last check. */
 export const isChecked = ({ items }: UrlList): boolean =>
   status.value === "done" && shown.value?.list.items === items
 
-/** True when the browser cannot store answers. */
+/** True if the browser cannot store answers. */
 export const isUnkept = signal(false)
 addEventListener("beforeunload", (event) => {
   if (isUnkept.value && results.value.checked > 0) event.preventDefault()
@@ -151,13 +150,13 @@ const answers = IndexedAnswers.open(`authority-answers${base}`).catch(() => {
   return { ...memoryAnswers(), clear: async () => {} }
 })
 
-// A second click while the first one asks for the key would pay once more.
+// A second click while the first one asks for the key would pay again.
 let isStarting = false
 let controller = new AbortController()
 
 /**
- * Plans the list, shows the plan, and sends it unless there is something to ask. Without an API
- * key, only sets `keyProblem` and returns false. To buy all anew is asked about.
+ * Plans the list, shows the plan, and sends it unless the user must be asked first, for example
+ * before everything is bought again. Without an API key, only sets `keyProblem` and returns false.
  */
 export const check = (
   list: Check["list"],
@@ -167,7 +166,7 @@ export const check = (
   return start({ ...begun, isWanted: isWanted || freshness === "none" }, freshnesses[freshness])
 }
 
-/** Plans and sends what has no figures. What this check has bought already is not bought anew. */
+/** Plans and sends the URLs without figures. What this check has bought is not bought again. */
 export const goOn = async (): Promise<boolean> => {
   if (shown.value === undefined) return false
   const { freshness, isWanted, list, run, startedAt } = shown.value
@@ -178,7 +177,7 @@ export const goOn = async (): Promise<boolean> => {
   )
 }
 
-/** A start of a check, without its key. */
+/** A check that is starting and has no key yet. */
 type Begun = Pick<Check, "list" | "freshness" | "startedAt" | "creditsBefore" | "isWanted">
 
 const start = async (begun: Begun, options: PlanOptions): Promise<boolean> => {
@@ -202,7 +201,7 @@ const connect =
     client({
       apiKey,
       onRetry: (error, waitMs) => {
-        // A retry of an offline device would fail too.
+        // A retry would fail too while the device is offline.
         if (!navigator.onLine) throw error
         const delay = { error, until: Date.now() + waitMs }
         if (planning.value !== undefined) planning.value = { ...planning.value, delay }
@@ -214,7 +213,7 @@ const plan = async (check: Check, options: PlanOptions) => {
   const { isWanted, list, run } = check
   const { signal } = (controller = new AbortController())
   batch(() => {
-    // The rows of the list stay as they are until the plan is there.
+    // Keep the rows of the list unchanged until the plan is ready.
     const former = shown.value
     shown.value = former?.list === list ? { ...former, isWanted } : check
     question.value = undefined
@@ -225,7 +224,7 @@ const plan = async (check: Check, options: PlanOptions) => {
   const onProgress = (done: number, all: number) => (planning.value = { done, all })
   try {
     const plan = await run.plan(urls, { ...options, signal, onProgress })
-    // The user may have taken the key away meanwhile.
+    // The user may have removed the key in the meantime.
     if (signal.aborted || key.value !== check.key) return
     batch(() => {
       shown.value = { ...check, plan }
@@ -250,7 +249,7 @@ const reasonsOf = (plan: Plan, isWanted: boolean): ReadonlyArray<Reason> => {
   return found.flatMap(([reason, isFound]) => (isFound ? reason : []))
 }
 
-/** Answers the question: sends what the plan has found. */
+/** The user agrees: sends what the plan has found. */
 export const confirm = async (doubtful?: "again" | "leaveOut") => {
   if (shown.value === undefined || question.value === undefined) return
   const { run } = shown.value
@@ -273,10 +272,10 @@ export const confirm = async (doubtful?: "again" | "leaveOut") => {
   if (shown.value?.run === run) ended(error)
 }
 
-/** Answers the question: sends nothing. */
+/** The user declines: sends nothing. */
 export const decline = () => (question.value = undefined)
 
-/** Stops when the batches in flight have ended. A second call aborts them. */
+/** Stops once the batches in flight have ended. A second call aborts them. */
 export const stop = () => {
   controller.abort()
   shown.value?.run.stop()
@@ -309,9 +308,9 @@ effect(() => {
   const entered = key.value
   const check = shown.peek()
   if (check === undefined || entered === check.key) return
-  // The key of the plan would pay, not the key that the user has entered since.
+  // The plan's key would pay, not the key that the user has entered since.
   decline()
-  // The answers on the page are those of the account whose key is entered.
+  // The answers on the page belong to the account whose key is entered.
   if (entered !== undefined && (check.account ?? "") !== account.value) leave()
 })
 
@@ -319,7 +318,7 @@ export const oldRuns = signal<ReadonlyArray<OldRuns.OldRun>>([])
 const oldRunsName = `authority-console${base}`
 void OldRuns.read(oldRunsName).then((found) => (oldRuns.value = found))
 
-/** Deletes the answers, the key and the runs of 1.1.0, unless a run is active. */
+/** Deletes the answers, the key and the runs of version 1.1.0, unless a run is active. */
 export const deleteAll = async () => {
   if (isActive.value) return
   await (await answers).clear()

@@ -19,8 +19,8 @@ const table = ({ own, rows }: Results, delimiter: string, newline: string): stri
   csvOf([headerOf(own), ...rows.map((row) => rowOf(row, row.outcome, own))], { delimiter, newline })
 
 /**
- * Returns a JSON array with one object for each row. If an object has neither figures nor a
- * `reason`, its URL is not checked yet.
+ * Returns a JSON array with one object for each row. An object with neither figures nor a `reason`
+ * has a URL that has not been checked yet.
  */
 export const json = ({ own, rows }: Results): string => {
   const objects = rows.map((row) => ({

@@ -10,10 +10,9 @@ import { figure } from "../Texts.ts"
 import { results } from "./ConsoleState.ts"
 import * as FigureLines from "./FigureLines.ts"
 
-/** The URL whose history is open. */
+/** The URL whose history is shown. */
 const openUrl = signal<string | undefined>(undefined)
 
-/** Opens the history of a URL. */
 export const HistoryButton = ({ url }: { readonly url: string }) => (
   <button
     type="button"
@@ -137,7 +136,7 @@ const columns: ReadonlyArray<Column<FigureLines.Point>> = [
   ),
 ]
 
-/** The looks of lines, which repeat after the fourth one. */
+/** The style classes of the lines, which repeat after the fourth line. */
 const classOf = (place: number) => `provider-${place % 4}`
 
 interface PlotProps extends FoundProps {

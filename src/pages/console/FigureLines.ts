@@ -1,11 +1,11 @@
 /** Groups the history of a URL into the lines of a chart: one for each provider. */
 import type { Observation, Outcome } from "../../client/PromiseClient.ts"
 
-/** An observation on its line. Times are in epoch milliseconds. */
+/** A point of a line: an observation. Times are in epoch milliseconds. */
 export interface Point extends Observation {
   readonly from: number
   readonly to: number
-  /** The provider's former index, where this observation is the first one of another index. */
+  /** The provider's previous index, if this observation is the first one of a new index. */
   readonly formerIndex?: string
 }
 
@@ -16,8 +16,8 @@ export interface Line {
 }
 
 /**
- * Adds the figures that the outcomes of a URL have: the service does not yet list what it bought
- * within the lifetime of its cache. Figures that an observation includes are not added.
+ * Adds the figures from a URL's outcomes, because the service does not list what it bought within
+ * its cache's lifetime. Figures that an observation includes are not added.
  */
 export const withOwn = (
   observations: ReadonlyArray<Observation>,
@@ -37,7 +37,7 @@ export const withOwn = (
   return all
 }
 
-/** Returns a line for each provider, in the order of their names. */
+/** Returns one line for each provider, in the order of their names. */
 export const linesOf = (observations: ReadonlyArray<Observation>): ReadonlyArray<Line> =>
   [...Map.groupBy(observations, ({ provider }) => provider)]
     .map(([provider, own]) => ({ provider, points: pointsOf(own) }))
@@ -61,12 +61,12 @@ interface Range {
   readonly high: number
 }
 
-/** Returns the tens between which the values are, so that small changes stay visible. */
+/** Returns the multiples of ten around the values, so that small changes stay visible. */
 export const tensAround = (values: ReadonlyArray<number>): Range => {
   const low = Math.min(90, Math.floor(Math.min(...values) / 10) * 10)
   return { low, high: Math.max(low + 10, Math.ceil(Math.max(...values) / 10) * 10) }
 }
 
-/** Returns the position in the range, from 0 to 100. A range without a length has its middle. */
+/** Returns the position of `value` in the range, from 0 to 100; 50 for a range of one value. */
 export const positionIn = ({ high, low }: Range, value: number): number =>
   high === low ? 50 : ((value - low) / (high - low)) * 100

@@ -20,7 +20,7 @@ import { number } from "../Texts.ts"
 
 const keyFieldId = "key"
 
-/** How many characters of a key are shown, so that the user recognises the key. */
+/** How many characters of a key are shown, so that the user can recognise it. */
 const keyStartLength = 8
 
 export const focusKeyField = () => document.getElementById(keyFieldId)?.focus()
@@ -28,7 +28,7 @@ export const focusKeyField = () => document.getElementById(keyFieldId)?.focus()
 const shownField = { type: "text" } as const
 const hiddenField = { type: "password" } as const
 
-/** Asks for the key, while there is none. */
+/** Asks for the key while there is none. */
 export const Entry = () => {
   const isShown = useSignal(false)
   const field = useRef<HTMLInputElement>(null)
@@ -94,7 +94,7 @@ const Remember = () => (
   </label>
 )
 
-/** The key and what this browser keeps, in the header. */
+/** A menu in the header that shows the key and what this browser stores. */
 export const KeyMenu = () => (
   <Menu class="key" label={key.value === undefined ? "No key" : <Chip />}>
     {key.value !== undefined && <Account entered={key.value} />}

@@ -16,7 +16,7 @@ const attached = signal<Attachment | undefined>(undefined)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/** The number of the column that the user chose; undefined to find the column. */
+/** The number of the column that the user chose; undefined to detect it. */
 const column = signal<string | undefined>(undefined)
 
 const list = computed(() => ({
@@ -24,13 +24,13 @@ const list = computed(() => ({
   name: attached.value?.name ?? pasted,
 }))
 
-/** True when the list is open while the page shows a run. */
+/** True if the list is open while the page shows a run. */
 export const isEditing = signal(false)
 
-/** True when the user agreed to the hosts whose letters are guessed. */
+/** True if the user has confirmed the hosts whose letters were guessed. */
 const isGuessRight = signal(false)
 
-/** Which of the answers that are kept are used. A reload forgets the choice. */
+/** Which stored answers are used. Reloading the page resets the choice. */
 const freshness = signal<Freshness>("month")
 
 const unreadable = computed(
@@ -87,7 +87,7 @@ const sample = [
   "localhost",
 ].join("\n")
 
-/** Fills the list with the sample, and asks for the key where there is none. */
+/** Fills the list with the sample, and asks for the key if there is none. */
 const useSample = () => {
   setText(sample)
   if (key.value === undefined) focusKeyField()
@@ -125,8 +125,8 @@ const costId = "cost"
 
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 
-// A file may be dropped anywhere. Without these listeners the browser would open it in the place of
-// the page, and the API key that the user entered would be lost.
+// A file may be dropped anywhere. Without these listeners, the browser would open it instead of the
+// page, and lose the API key that the user entered.
 addEventListener("dragover", (event) => {
   isDropTarget.value = holdsFile(event)
   if (isDropTarget.value) event.preventDefault()
@@ -141,7 +141,7 @@ addEventListener("drop", (event) => {
   void take(event.dataTransfer?.files)
 })
 
-// What is pasted beside all fields is a new list. In the field of the list, it is part of its text.
+// Text pasted outside all fields is a new list; text pasted into the list's field is added to it.
 addEventListener("paste", (event) => {
   const { clipboardData, target } = event
   const field = target instanceof HTMLTextAreaElement ? target : undefined
@@ -176,7 +176,7 @@ export const ListPanel = () => (
   </section>
 )
 
-/** Quiet while the list is unchanged since its check. */
+/** The start button, less prominent while the list is unchanged since its check. */
 const Start = () => {
   const isDone = isChecked(list.value)
   const price = shown.value?.plan?.price
@@ -302,8 +302,8 @@ const Attached = ({ name }: { readonly name: string }) => (
   </div>
 )
 
-// Shows how the console reads the user's list, before anything is paid. When the list is a table,
-// the user can choose the column that has the addresses.
+// Shows how the console reads the list, before anything is paid. If the list is a table, the user
+// can choose the column with the addresses.
 const Reading = () => {
   const { guessed, items, own, repeated, table } = list.value
   const parts = [

@@ -2,7 +2,7 @@ import * as Plan from "../../lists/Plan.ts"
 import { confirm, decline, limit, planning, question, type Reason, shown } from "./ConsoleState.ts"
 import { addresses, asked, atMost, number } from "../Texts.ts"
 
-/** What the plan has found out about the list, before anything is sent. */
+/** Shows what the plan has found out about the list, before anything is sent. */
 export const Found = () => {
   const plan = shown.value?.plan
   if (planning.value !== undefined) {

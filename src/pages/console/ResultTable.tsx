@@ -66,17 +66,17 @@ export const ResultTable = ({ own }: { readonly own: OwnColumns }) => {
   )
 }
 
-/** Up to this many rows are all in the page, where the browser's search finds them. */
+/** Up to this many rows are all on the page, so that the browser's search finds them. */
 const fewRows = 200
 
-/** How many rows of a longer table are in the page, and how many of them are above the window. */
+/** How many rows of a longer table are on the page. */
 const windowLength = 140
 const windowStep = 20
 
-/** The height of a row in the style, until one can be measured. */
+/** The height of a row in the stylesheet, used until a row can be measured. */
 const usualHeight = 36
 
-/** Returns which rows are in the page, and the heights of those above and below them. */
+/** Returns which rows are on the page, and the total heights of the rows above and below them. */
 const useWindow = (body: RefObject<HTMLTableSectionElement | null>, count: number) => {
   const place = useSignal({ start: 0, height: usualHeight })
   useEffect(() => {
@@ -123,7 +123,7 @@ const Head = ({
 }) => {
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
-  // The first press on a column sorts figures from the highest, and other values from the lowest.
+  // The first click on a column sorts figures from the highest, and other values from the lowest.
   const descendsFirst = className.includes("figure") || by === "source"
   return (
     <th
@@ -152,7 +152,7 @@ const Line = ({
   row,
 }: {
   readonly row: Row
-  /** The number of the row in the whole table, whose first row has the heads. */
+  /** The number of the row in the whole table, in which the header is the first row. */
   readonly index: number
   readonly extras: ReturnType<typeof TableView.allColumns>
 }) => {
@@ -193,10 +193,10 @@ const Line = ({
   )
 }
 
-/** The end of an address that stays when its middle is cut. */
+/** How many characters at the end of an address stay visible when its middle is cut. */
 const tailLength = 12
 
-/** Emphasises the host, because users look for it first. The style cuts the middle. */
+/** Emphasises the host, because users look for it first. The stylesheet cuts the middle. */
 const Url = ({ url }: { readonly url: string }) => {
   const { host, rest, scheme } = partsOf(url)
   const cut = rest.length > 2 * tailLength ? rest.length - tailLength : rest.length

@@ -3,7 +3,7 @@ import type { Failure, Outcome, Success } from "../../client/PromiseClient.ts"
 import type { Item } from "../../lists/UrlList.ts"
 import type { Run } from "../../lists/Run.ts"
 
-/** A row without an outcome still waits to be checked. */
+/** A row that has no outcome still waits to be checked. */
 export interface Row extends Item {
   /** The position in the list, from 1. */
   readonly place: number
@@ -33,7 +33,7 @@ export const make = (
   ...(sameAs !== undefined && { sameAs }),
 })
 
-/** The rows of a list, with the outcomes that its run has. */
+/** Returns the rows of a list, with the outcomes that its run has so far. */
 export const rowsOf = (
   items: ReadonlyArray<Item>,
   run: Pick<Run, "outcomeOf" | "targetOf">,
@@ -49,7 +49,9 @@ export const rowsOf = (
 
 export const isWaiting = ({ outcome }: Row) => outcome === undefined
 
-/** True when a retry may succeed. An address that the vendor does not know waits for an hour. */
+/**
+ * True if a retry may succeed. For an hour, the vendor is not asked for an unknown address again.
+ */
 export const isWorthRetrying = ({ outcome }: Row) =>
   outcome !== undefined &&
   "reason" in outcome &&
@@ -60,7 +62,7 @@ interface UrlParts {
   /** The scheme with its slashes, or an empty string. */
   readonly scheme: string
   readonly host: string
-  /** The port, the path and all that follows. */
+  /** The port, the path and everything after them. */
   readonly rest: string
 }
 

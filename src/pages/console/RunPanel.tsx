@@ -34,7 +34,7 @@ import { addresses, halted, number, remaining, standing, untilRetry } from "../T
 
 interface Props {
   readonly shown: Check
-  /** What stands between the title row and the results. */
+  /** Shown between the title row and the results. */
   readonly children: ComponentChildren
 }
 
@@ -91,7 +91,7 @@ const Exports = ({ shown }: { readonly shown: Check }) => {
   const rows = selected.value
   const outcome = useSignal("")
   const which = TableView.isEverything(filter.value) ? "all" : `these ${number(rows.length)}`
-  // Until the user sorts the table, the rows leave the page in the order of the list.
+  // Until the user sorts the table, the rows are exported in the order of the list.
   const chosen = () => ({
     rows:
       sorting.value === TableView.usualSorting ? rows.toSorted((a, b) => a.place - b.place) : rows,
@@ -131,8 +131,8 @@ const Exports = ({ shown }: { readonly shown: Check }) => {
   )
 }
 
-// Copies a text. Returns false when the browser refuses. Pages without HTTPS have no `clipboard`,
-// so the fallback is `execCommand`.
+// Copies a text. Returns false if the browser refuses. Pages without HTTPS have no `clipboard`, so
+// `execCommand` is the fallback.
 const copyText = async (text: string): Promise<boolean> => {
   try {
     await navigator.clipboard.writeText(text)
@@ -173,7 +173,7 @@ const Progress = () => {
   )
 }
 
-/** What the plan found, what it asks, and why the run waits or has stopped. */
+/** Shows what the plan found, what it asks, and why the run waits or has stopped. */
 const State = ({ shown }: { readonly shown: Check }) => (
   <section class="state" aria-labelledby="run-title">
     {question.value !== undefined && shown.plan !== undefined && (
@@ -225,7 +225,7 @@ const Continue = () => (
   </button>
 )
 
-/** What can be done with a finished list. */
+/** The buttons for a finished list. */
 const After = ({ shown: { list } }: { readonly shown: Check }) => {
   const failed = results.value.rows.filter(isWorthRetrying).length
   return (

@@ -12,7 +12,7 @@ export const figureNames: Readonly<Record<Figure, string>> = {
   spamScore: "Spam score",
 }
 
-/** A column that the user can show: where the figures come from, or a column of the user's table. */
+/** A column that the user can show: an origin of the figures, or a column of the user's table. */
 export type Extra = "source" | "provider" | "index" | `own ${number}`
 
 /** The names of the list's own columns, without the column of the URLs. */
@@ -24,7 +24,7 @@ const namesOf = (own: OwnColumns): ReadonlyArray<string> =>
         [],
       )
 
-/** All columns that the table can show beside ours, and their names. */
+/** All columns that the table can show besides ours, with their names. */
 export const allColumns = (own: OwnColumns): ReadonlyArray<readonly [Extra, name: string]> => [
   ...namesOf(own).map((name, index) => [`own ${index}`, name] as const),
   ["source", "Source"],
@@ -49,12 +49,12 @@ export interface Sorting {
 export const usualSorting: Sorting = { by: "domainAuthority", descending: true }
 
 export interface Filter {
-  /** Selects the rows whose URL contains this text, in upper or lower case. */
+  /** Selects the rows whose URL contains this text, ignoring case. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
   /**
-   * Selects the rows in which this figure lies in this tenth of the scale. Tenth 0 contains 0 to
-   * below 10.
+   * Selects the rows in which this figure lies in this tenth of the scale; tenth 0 is 0 to below
+   * 10.
    */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
 }
@@ -125,7 +125,7 @@ const order = (by: Exclude<Sorting["by"], "place">, sign: 1 | -1) => {
 const isFigure = (column: Figure | Extra): column is Figure =>
   figures.some((figure) => figure === column)
 
-/** The text of a cell; undefined when the row has none. `source` sorts by its date. */
+/** The text of a cell; undefined if the row has none. The text of `source` sorts by its date. */
 export const cellOf = ({ figures, others }: Row, column: Extra): string | undefined => {
   switch (column) {
     case "source":

@@ -3,7 +3,7 @@ import { renderToStaticMarkup } from "preact-render-to-string"
 import { Header } from "../Header.tsx"
 
 export interface Chapter {
-  /** Whom the pages are for. */
+  /** The readers for whom the pages are. */
   readonly title: string
   readonly pages: ReadonlyArray<{
     /** The address, relative to the page that shows the link. */

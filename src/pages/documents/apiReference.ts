@@ -15,7 +15,7 @@ const Document = v.looseObject({ paths: v.record(v.string(), v.record(v.string()
 
 const base = new URL(".", location.href).href.replace(/\/$/, "")
 
-/** How our own client sends the request of a path. */
+/** How our own client calls the endpoint of each path. */
 const calls: Readonly<Record<string, string>> = {
   "/v1/metrics/da-pa/batch": 'check(["example.com", "https://www.iana.org/about"])',
   "/v1/metrics/da-pa/preview": 'preview(["example.com", "https://www.iana.org/about"])',
@@ -38,8 +38,9 @@ console.log(await client.${call})`,
 })
 
 /**
- * Adds our own client to the document. Takes the examples of the optional headers away: a request
- * that is pasted twice with the same idempotency key would only get the first answer again.
+ * Adds examples with our own client to the document. Removes the examples of the optional headers:
+ * a request that is pasted twice with the same idempotency key would only get the first answer
+ * again.
  */
 const prepared = async () => {
   const document = v.parse(Document, await (await fetch("openapi.json")).json())
@@ -62,7 +63,7 @@ const options = (isDark: boolean) => ({
     preferredSecurityScheme: "apiKey",
     securitySchemes: { apiKey: { name: "x-api-key", in: "header", value: "am_YOUR_KEY" } },
   },
-  // The page requests nothing from Scalar's servers.
+  // The page must not request anything from Scalar's servers.
   withDefaultFonts: false,
   telemetry: false,
   showToolbar: "never",

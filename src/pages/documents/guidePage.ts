@@ -1,4 +1,4 @@
-/** The script of the guide's pages: the colours that the user chose. */
+/** The script of the guide's pages. It applies the colours that the user chose. */
 import * as Theme from "../Theme.ts"
 
 Theme.start()

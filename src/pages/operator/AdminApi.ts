@@ -1,6 +1,6 @@
 /**
- * Calls the administration. The types are the contract's. Its schemas stay on the server: they
- * would be most of the page, and the page is served by the same program.
+ * Calls the administration API. Its types come from the contract, whose schemas stay on the server:
+ * they would make up most of the page, and the same program serves the page and the API.
  */
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
@@ -46,11 +46,11 @@ const Failure = v.object({
   error: v.optional(v.object({ issues: v.array(Issue) })),
 })
 
-/** The text of a refusal: of a form, what is wrong with each field. */
+/** The text of a refusal. For a form, it says what is wrong with each field. */
 const textOf = ({ error, message }: v.InferOutput<typeof Failure>) =>
   error?.issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ") ?? message
 
-/** The limit of a call, for a service that hangs: the operator cannot sign out during a call. */
+/** The timeout of a call to a service that hangs: the operator cannot sign out during a call. */
 const timeoutMs = 60_000
 
 const unreachable = "The service does not answer. Check the connection, and try again."
@@ -109,7 +109,7 @@ export const adminApi = (token: string) => {
   const call = caller(token)
   const get = <N extends Name>(path: string, query?: Query): Promise<Data<N>> =>
     call("GET", query === undefined ? path : `${path}?${queryOf(query)}`)
-  /** A repeat with the same idempotency key does nothing again. */
+  /** Repeating the call with the same idempotency key changes nothing further. */
   const post = <N extends Name>(path: string, body: object, key = uuid()): Promise<Data<N>> =>
     call("POST", path, body, { "idempotency-key": key })
   const patch = <N extends Name>(path: string, body: object): Promise<Data<N>> =>
@@ -130,7 +130,7 @@ export const adminApi = (token: string) => {
       ),
     statement: (name: string, before?: number) =>
       get<"statement">(`${accountPath(name)}/statement`, { limit: pageRows, before }),
-    /** All keys, page by page. */
+    /** Returns all keys, fetched page by page. */
     keys: async (name: string): Promise<ReadonlyArray<Key>> => {
       const all: Array<Key> = []
       for (;;) {

@@ -4,7 +4,7 @@ import type { AuditLine } from "./AdminApi.ts"
 import { usePages, useTyped } from "./OperatorState.ts"
 import { More, Page } from "./Parts.tsx"
 
-/** What operators changed, and what was refused. */
+/** Shows what operators changed, and what was refused. */
 export const Audit = () => {
   const subject = useTyped()
   const actor = useTyped()

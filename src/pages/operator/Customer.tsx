@@ -8,7 +8,7 @@ import { Keys } from "./Keys.tsx"
 import { change, isBusy, newKeys, useOrder, usePages, useRead } from "./OperatorState.ts"
 import { More, Page } from "./Parts.tsx"
 
-/** One customer: its credits, keys, usage and statement. */
+/** Shows one customer: its credits, keys, usage and statement. */
 export const Customer = ({ name }: { readonly name: string }) => {
   const found = useRead(`customer ${name}`, async (api) => {
     const [{ account }, keys, days, byKey] = await Promise.all([
@@ -51,7 +51,7 @@ export const Customer = ({ name }: { readonly name: string }) => {
 }
 
 const Secret = ({ secret }: { readonly secret: string }) => (
-  // Focused, because the page may be scrolled far below it.
+  // The notice takes the focus, because the page may be scrolled far below it.
   <div class="notice" role="status" tabIndex={-1} ref={focus}>
     <p>This key is shown once. Copy it now.</p>
     <p>

@@ -9,7 +9,7 @@ import type { Account } from "./AdminApi.ts"
 import { change, customerPage, isBusy, useOrder, useRead, useTyped } from "./OperatorState.ts"
 import { customerColumn, Page } from "./Parts.tsx"
 
-/** The customers, which are the service's accounts, and who spent most. */
+/** Shows the customers, which are the service's accounts, and who spent most. */
 export const Customers = () => {
   const search = useTyped()
   const isNew = useSignal(false)

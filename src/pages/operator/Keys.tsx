@@ -7,11 +7,11 @@ import { change, isBusy, newKeys } from "./OperatorState.ts"
 interface Props {
   readonly name: string
   readonly keys: ReadonlyArray<Key>
-  /** What each key used lately. */
+  /** What each key has used recently. */
   readonly usage: ReadonlyArray<UsageRow>
 }
 
-/** The keys of a customer, with budgets and what each spent lately. */
+/** Shows the keys of a customer, with their budgets and what each has spent recently. */
 export const Keys = ({ keys, name, usage }: Props) => {
   const changed = useSignal<Key | undefined>(undefined)
   const spent = new Map(usage.map(({ credits, key }) => [key?.id, credits]))
@@ -92,7 +92,7 @@ const Acts = (props: { readonly of: Key; readonly onChange: () => void }) => {
 }
 
 interface NewKey {
-  /** Null when the service does not repeat the secret. */
+  /** Null if the service does not reveal the secret again. */
   readonly key: string | null
   readonly account: string
 }
@@ -106,7 +106,7 @@ const changeAndShow = (make: (api: AdminApi) => Promise<NewKey>) =>
 
 const scopeSets = { "check and read": ["check", "read"], check: ["check"], read: ["read"] } as const
 
-/** What can be changed of a key later, as typed. */
+/** The terms of a key that can be changed later, as typed. */
 const useTerms = (key?: Key) => ({
   label: useSignal(key?.label ?? ""),
   budget: useSignal(textOf(key?.budget ?? null)),
@@ -127,7 +127,7 @@ const ChangeKey = (props: { readonly of: Key; readonly onEnd: () => void }) => {
   const submit = async (event: Event) => {
     event.preventDefault()
     const given = { label: terms.label.value.trim(), budget: terms.budget.value.trim() }
-    // What is sent is what changed, so that the audit log names nothing else.
+    // Send only what has changed, so that the audit log names nothing else.
     const changes = {
       ...(given.label !== (label ?? "") && { label: given.label || null }),
       ...(given.budget !== textOf(budget) && { budget: given.budget || null }),

@@ -1,4 +1,4 @@
-/** The state of the operator's pages. The token is in memory only. */
+/** The state of the operator's pages. The token is kept in memory only. */
 import { batch, computed, effect, signal, useSignal } from "@preact/signals"
 import { useEffect, useMemo, useState } from "preact/hooks"
 import { v4 as uuid } from "uuid"
@@ -11,7 +11,7 @@ export const isBusy = signal(false)
 /** The secrets of new keys. Each is shown until the operator has copied it. */
 export const newKeys = signal<ReadonlyArray<{ readonly key: string; readonly account: string }>>([])
 
-/** The page and its subject, from an address such as `#/customers/acme?since=2026-11-01`. */
+/** The page and its subject, read from an address such as `#/customers/acme?since=2026-11-01`. */
 export const route = computed(() => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?")
   const [page = "", subject = ""] = path.split("/")
@@ -70,24 +70,24 @@ export const signOut = () =>
     newKeys.value = []
   })
 
-/** The number of reads under way. */
+/** The number of reads in progress. */
 export const reads = signal(0)
 
-/** Changes when what is shown has to be read again. */
+/** Changes when the data on the page must be read again. */
 const version = signal(0)
 export const refresh = () => {
   problem.value = undefined
   version.value++
 }
 
-/** Changes something, and reads again what is shown. Resolves to true when it is changed. */
+/** Makes a change, and reads the page's data again. Resolves to true if the change succeeded. */
 export const change = async (run: (api: AdminApi) => Promise<unknown>) => {
   const isChanged = await act(async (api) => void (await run(api)))
   if (isChanged) version.value++
   return isChanged
 }
 
-/** What a page shows of a subject. While it is read again, the last answer stays. */
+/** Reads the data of a subject. While they are read again, the previous data stay on the page. */
 export const useRead = <A>(
   subject: string,
   read: (api: AdminApi) => Promise<A>,
@@ -109,7 +109,7 @@ export const useRead = <A>(
   return found?.subject === subject ? found.data : undefined
 }
 
-/** A long list, newest first, and what reads its older rows while there are any. */
+/** Reads a long list, newest first. `more` reads older rows, and is undefined if there are none. */
 export const usePages = <Row extends { readonly sequence: number }>(
   subject: string,
   read: (api: AdminApi, before?: number) => Promise<ReadonlyArray<Row>>,
@@ -127,12 +127,12 @@ export const usePages = <Row extends { readonly sequence: number }>(
 }
 
 /**
- * An idempotency key for what a form says: when an answer was lost, the same form can be sent again
- * and the change is made once.
+ * An idempotency key for the contents of a form. If an answer was lost, the same form can be sent
+ * again, and the change is made only once.
  */
 export const useOrder = (...fields: ReadonlyArray<string>) => useMemo(() => uuid(), fields)
 
-/** A text that is looked for when the operator stops to type. */
+/** A search text that takes effect when the operator stops typing. */
 export const useTyped = () => {
   const typed = useSignal("")
   const [settled, settle] = useState("")

@@ -8,7 +8,7 @@ import { useRead } from "./OperatorState.ts"
 import { amount, customerColumn, type Money, moneyIn, Page } from "./Parts.tsx"
 import { ErrorTable, VendorTable } from "./Vendors.tsx"
 
-/** The service at a glance: what was sold, what it cost, and what needs a hand. */
+/** Shows the service at a glance: what was sold, what it cost, and what needs attention. */
 export const Overview = () => {
   const overview = useRead("overview", (api) => api.overview())
   return (
@@ -126,7 +126,7 @@ const runningOutColumns: ReadonlyArray<Column<RunningOut>> = [
 
 const lasting = (days: number) => (days < 1 ? "under a day" : counted(days, "day"))
 
-/** Money on top where a credit has a value, else credits; the other one below. */
+/** Shows money above credits if credits have a value, otherwise credits above money. */
 const panelsOf = (rows: ReadonlyArray<Row>, money: Money): ReadonlyArray<Panel> => {
   const inMoney = { format: money.full, tick: money.short, least: 1 }
   const credits = creditPanel(rows.map(({ creditsCharged }) => creditsCharged))

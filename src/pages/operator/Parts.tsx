@@ -1,4 +1,4 @@
-/** Small parts that several of the operator's pages have. */
+/** Small components that several of the operator's pages use. */
 import type { ComponentChildren } from "preact"
 import { num, text } from "../Table.tsx"
 import { customerPage, isBusy, reads, refresh } from "./OperatorState.ts"
@@ -36,7 +36,7 @@ export const customerColumn = <Row,>(
     </>
   ))
 
-/** Amounts of a currency; a dash where an amount is not known. */
+/** Formats amounts of a currency, and an unknown amount as a dash. */
 export const moneyIn = (currency: string) => {
   const full = new Intl.NumberFormat("en", { style: "currency", currency })
   const short = new Intl.NumberFormat("en", { style: "currency", currency, notation: "compact" })

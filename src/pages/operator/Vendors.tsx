@@ -5,7 +5,7 @@ import type { CostRow, Overview, Provider, Vendor } from "./AdminApi.ts"
 import { useRead } from "./OperatorState.ts"
 import { amount, type Money, moneyIn, Page } from "./Parts.tsx"
 
-/** Each vendor's state, its own count beside ours, and what was bought of it by day. */
+/** Shows each vendor's state, its own count beside ours, and what was bought from it by day. */
 export const Vendors = () => {
   const found = useRead("vendors", (api) =>
     Promise.all([api.overview(), api.providers(), api.report(daysAgo(29))]),

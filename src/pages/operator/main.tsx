@@ -52,7 +52,7 @@ const Pages = () => (
 
 const Shown = () => {
   const { page, subject } = route.value
-  // A new page is read from its title, as after a load.
+  // Moves the focus to the title of a new page, where screen readers also start after a load.
   useEffect(() => document.getElementById("page-title")?.focus(), [page, subject])
   if (page === "customers") return subject === "" ? <Customers /> : <Customer name={subject} />
   if (page === "vendors") return <Vendors />

@@ -1,4 +1,4 @@
-/** Reports what calls to vendors cost beside what was sold, and beside the vendors' own counts. */
+/** Compares what calls to vendors cost with what was sold and with the vendors' own counts. */
 import * as Effect from "effect/Effect"
 import { CreditLedger } from "../../ledger/CreditLedger.ts"
 import * as Usage from "../../ledger/usage/Usage.ts"
@@ -6,17 +6,16 @@ import { type Circuit, quotaDocumentOf, statusInTime } from "../MetricsProvider.
 import { Costs, monthOf, type Range, type Sum } from "./Costs.ts"
 import { inTime } from "../../ledger/StoreTimeout.ts"
 
-/** A row of the report, by the names that its JSON has. */
+/** A row of the report, with the field names of its JSON. */
 export type Row = Bought | Sold
 
 /** What the calls to a vendor on a day cost. `cost` is in the vendor's currency. */
 export interface Bought extends Sum {
   readonly provider: string
-  /** A UTC day such as 2026-11-24. */
   readonly day: string
 }
 
-/** What was sold on a day. Nobody knows of which vendor it was bought. */
+/** What was sold on a day. The vendor from which it was bought is not known. */
 export interface Sold {
   readonly provider: null
   readonly day: string
@@ -28,23 +27,23 @@ export interface Sold {
 /** The vendor's own count beside ours. */
 export interface Count {
   readonly provider: string
-  /** What the calls in this UTC month cost. `cost` is in the vendor's currency. */
+  /** The cost of the calls in this UTC month. `cost` is in the vendor's currency. */
   readonly month: Sum
-  /** What the vendor says now; null when it does not say. */
+  /** The vendor's current quota; null if it reports none. */
   readonly quota: ReturnType<typeof quotaDocumentOf>
   /** Why the vendor did not answer; null when it did. */
   readonly error: string | null
 }
 
 export interface Question extends Range {
-  /** The maximum number of rows: the newest ones. Absent: no maximum. */
+  /** The maximum number of rows, of which the newest are kept. Absent: no maximum. */
   readonly limit?: number | undefined
 }
 
 export interface Report {
-  /** Oldest first. What was sold on a day is its last row. */
+  /** Oldest first. The last row of a day is what was sold on it. */
   readonly rows: ReadonlyArray<Row>
-  /** Of the vendors in the question; absent without them. */
+  /** The counts of the vendors that were to be asked; absent if none were. */
   readonly counts?: ReadonlyArray<Count>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The port to what calls to vendors cost: sums by provider and UTC day. Calls are added after they
- * end, so the calls of a process that is killed may be missing.
+ * The port to the cost of calls to vendors: sums by provider and UTC day. Calls are added when they
+ * have ended, so those of a killed process may be missing.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -10,24 +10,24 @@ import { endOf, startOf } from "../../ledger/budgets/Budget.ts"
 
 export interface Sum {
   readonly calls: number
-  /** The rows that the vendor billed, by its answers. */
+  /** The rows that the vendor billed, according to its answers. */
   readonly rows: number
-  /** In millionths of the vendor's currency; null when no call has a known cost. */
+  /** In millionths of the vendor's currency; null if the cost of every call is unknown. */
   readonly cost: number | null
-  /** The calls that failed and surely cost nothing. */
+  /** The calls that failed and certainly cost nothing. */
   readonly failed: number
   /** The calls without an answer, which the vendor may have billed. */
   readonly unanswered: number
 }
 
-/** What the calls to a provider on a day cost. A call belongs to the day on which it began. */
+/** The cost of the calls to a provider on a day. A call belongs to the day on which it began. */
 export interface Cost extends Sum {
   readonly provider: string
   /** The number of the UTC day, counted from 1970-01-01. */
   readonly day: number
 }
 
-/** Epoch milliseconds, `since` inclusive and `until` exclusive. Days are returned as a whole. */
+/** A range in epoch milliseconds, without `until` itself. Days are returned as a whole. */
 export interface Range {
   readonly since?: number | undefined
   readonly until?: number | undefined
@@ -37,7 +37,7 @@ export interface Range {
 export class Costs extends Context.Tag("authority/Costs")<
   Costs,
   {
-    /** Adds to the sums. If the answer of the database is lost, the sums may have been added. */
+    /** Adds to the sums. If the database's answer is lost, they may or may not have been added. */
     readonly add: (costs: NonEmptyReadonlyArray<Cost>) => Effect.Effect<void>
     /** Returns the sums, oldest first and then by provider. */
     readonly days: (range: Range) => Effect.Effect<ReadonlyArray<Cost>>

@@ -1,9 +1,9 @@
 /**
- * Counts what the calls to a vendor cost, and stops them at a ceiling. No call waits for the counts:
- * they are gathered in memory, and written a second later.
+ * Counts what the calls to a vendor cost, and stops them at a ceiling. No call waits for the
+ * counts: they are gathered in memory and written a second later.
  *
- * Targets in flight count against the ceiling before their call, so one process never passes it.
- * Other processes are known by their sums in the database, which are read every three seconds.
+ * Targets in flight count against the ceiling before their call, so one process never exceeds it.
+ * The calls of other processes are known from the database, which is read every three seconds.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -30,7 +30,7 @@ export interface Options {
   readonly price?: number | undefined
 }
 
-/** How long the sum of the month is used, in milliseconds. */
+/** How long the sum of the month may be used before it is read again, in milliseconds. */
 const freshMs = 3000
 
 export const make = (
@@ -54,9 +54,8 @@ export const make = (
         cause,
       ),
     )
-    /** Held while the sums are written or read, so that no count is in both or in neither. */
+    /** Held while the sums are written or read, so that no count is missed or counted twice. */
     const mutex = yield* Effect.makeSemaphore(1)
-    /** The counts that are not in the database yet. */
     let waiting: ReadonlyArray<Cost> = []
     let month = { start: 0, rows: 0, readAt: Number.NEGATIVE_INFINITY }
     let inFlight = 0
@@ -99,7 +98,7 @@ export const make = (
       month = { start, rows: unwritten.reduce((sum, one) => sum + one.rows, rows), readAt }
     }).pipe(Effect.unlessEffect(isFresh), mutex.withPermits(1))
 
-    /** Knows what was bought in this month, at most three seconds ago. */
+    /** Makes sure that the sum of this month is at most three seconds old. */
     const isKnown = Effect.flatMap(isFresh, (fresh) =>
       fresh || ceiling === undefined
         ? Effect.succeed(true)
@@ -147,7 +146,6 @@ export const make = (
         }),
       )
 
-    /** Counts a call that has ended, and logs it. */
     const count = Effect.fnUntraced(function* (
       targets: number,
       time: number,
@@ -192,7 +190,7 @@ const costOf = (rows: number, reported: number | undefined, price: number | unde
   return price === undefined ? null : Math.round((rows * price) / 1000)
 }
 
-/** What came of a call; undefined when it was not sent. */
+/** How a call ended; undefined if it was not sent. */
 const resultOf = (exit: Exit.Exit<unknown, ProviderError>) => {
   if (Exit.isSuccess(exit)) return "answered"
   const error = Option.getOrUndefined(Cause.failureOption(exit.cause))
@@ -200,7 +198,7 @@ const resultOf = (exit: Exit.Exit<unknown, ProviderError>) => {
   return error === undefined || mayBeBilled(error) ? "unanswered" : "failed"
 }
 
-/** The details are those of `VendorHttp`: the code of the connection, or the status. */
+/** Relies on the details that `VendorHttp` writes: a network error code, or the HTTP status. */
 const mayBeBilled = ({ detail, reason }: ProviderError) =>
   reason === "Timeout" ||
   reason === "Malformed" ||
@@ -210,5 +208,5 @@ const mayBeBilled = ({ detail, reason }: ProviderError) =>
 const neverConnected =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EPROTO|(ERR_TLS|ERR_SSL|CERT|UNABLE_TO)_\w+)$/
 
-/** A proxy answers so for the vendor, which may have got the call. */
+/** A proxy sends these statuses in the vendor's place; the vendor may have received the call. */
 const gateway = /^HTTP 50[24]\b/

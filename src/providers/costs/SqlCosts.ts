@@ -1,4 +1,4 @@
-/** What calls cost, in SQL. */
+/** Stores the cost of calls in SQL. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -26,8 +26,8 @@ export const layer: Layer.Layer<Costs, never, SqlClient.SqlClient> = Layer.effec
         ORDER BY day, provider`,
     })
     return Costs.of({
-      // One statement must not change a row twice. On SQLite, a statement outside a transaction
-      // would not wait for the write lock.
+      // Rows are summed first, because one statement must not change a row twice. The transaction
+      // is needed because on SQLite, a statement outside one would not wait for the write lock.
       add: (costs) => sql.withTransaction(insert(summed(costs))).pipe(Effect.asVoid, Failure.orDie),
       days: (range) => find(daysOf(range)).pipe(retried, Failure.orDie),
     })

@@ -1,9 +1,9 @@
 /**
- * Computes figures from an imported ranking. They are free, and not comparable with a vendor's.
+ * Computes figures from an imported ranking. They are free, and cannot be compared with a vendor's.
  *
- * The scale is logarithmic: rank 1 gives 100, rank 10 gives 87.5, and rank 100 million gives 0. Page
- * authority comes from the rank of the host, or else of the domain. A target whose domain is not in
- * the list fails; its figures are not 0.
+ * The scale is logarithmic: rank 1 gives 100, rank 10 gives 87.5, and rank 100 million gives 0.
+ * Page authority comes from the rank of the host, or else of the domain. A target whose domain is
+ * not in the list fails; its figures are not 0.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -21,21 +21,17 @@ export type Format = typeof Format.Type
 
 /**
  * The file is not in the expected format. `message` names the format and quotes the start of the
- * line that does not match the format.
+ * first line that does not match it.
  */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
-/** The rows and the broken lines of one chunk of the file. */
 export interface Batch {
   readonly rows: ReadonlyArray<Ranked>
   /** Line numbers of the broken lines; the first line is 1. */
   readonly broken: ReadonlyArray<number>
 }
 
-/**
- * Parses the file and stops after `top` rows. The files are sorted, so these rows have the best
- * ranks.
- */
+/** Parses the file. The files are sorted, so the first `top` rows have the best ranks. */
 export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: { readonly format: Format; readonly top: number },
@@ -85,7 +81,7 @@ export const read = <E, R>(
 }
 
 interface State {
-  /** The start of a line that ends in a later chunk. */
+  /** The start of a line that continues in the next chunk. */
   readonly rest: string
   readonly lines: number
   readonly rows: number
@@ -103,8 +99,8 @@ const unquoted = (cell: string) => cell.trim().replace(/^"(.*)"$/, "$1")
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-// For each format: the pattern of the file's first line, a function that splits a
-// line into cells, and a function that returns the host or domain name from the cells of a line.
+// For each format: the pattern of the file's first line, a function that splits a line into cells,
+// and a function that returns the host or domain name from these cells.
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,

@@ -1,4 +1,4 @@
-/** The port (interface) to the imported ranking, which lists host and domain names with ranks. */
+/** The port to the imported ranking: the names of hosts and domains, with their ranks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -12,11 +12,10 @@ export interface Ranked {
   readonly rank: number
 }
 
-/** The ranking in use. */
 export interface Imported {
-  /** The name that `replace` got; null when an older version of the program imported the ranking. */
+  /** The name given to `replace`; null if an older version of the program imported the ranking. */
   readonly name: string | null
-  /** In epoch milliseconds; null when `name` is. */
+  /** The time of the import in epoch milliseconds; null if `name` is null. */
   readonly at: number | null
 }
 
@@ -24,18 +23,16 @@ export interface Imported {
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /**
-     * Returns the rank of each name that is in the ranking. The map has no entry for other names.
-     */
+    /** Returns the ranks of the names that are in the ranking. Other names have no entry. */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>
-    /** Returns what the ranking in use is; none before the first import. */
+    /** Returns the name and time of the ranking in use; none before the first import. */
     readonly current: Effect.Effect<Option.Option<Imported>>
     /**
-     * Replaces the ranking, and keeps `name` for `current`. The old ranking stays in use until the new ranking is complete. If
-     * `rows` fails, `replace` fails with the same error. After a failure or interruption, the old
-     * ranking remains. If a name occurs twice, the better rank counts.
+     * Replaces the ranking; `current` then returns `name`. The old ranking stays in use until the
+     * new one is complete, and remains after a failure or interruption. Fails with the error of
+     * `rows`. If a name occurs twice, the better rank counts.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,

@@ -80,8 +80,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-// The index in `tables` of the table that holds one ranking list. Lookups read one list, and the
-// next import fills the other.
+// The index in `tables` of the table that holds one ranking list.
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -187,8 +186,7 @@ const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
 
 const pieceSize = 10_000
 
-// The pause between two statements, so that other processes can write: SQLite allows one writer at
-// a time.
+// The pause lets other processes write between statements: SQLite allows only one writer.
 const pause = Effect.sleep("5 millis")
 
 const Imported = Schema.Struct({

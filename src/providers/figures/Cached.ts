@@ -1,10 +1,10 @@
 /**
- * Caches a vendor's figures: the most recently used figures in memory, and all figures in a store
- * that other processes share. Failures are not cached.
+ * Caches a vendor's figures: the most recently used in memory, and all of them in a store that
+ * processes share. Failures are not cached.
  *
  * `reading` is outside the queue of calls to the vendor, so a cache hit does not wait in it.
  * `saving` is inside the queue: figures are in memory before any request gets them, and are saved
- * also when every request has left.
+ * even if every request has left.
  */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
@@ -29,15 +29,15 @@ type Provider = MetricsProvider["Type"]
 export interface Options {
   /** How long figures stay valid after the vendor's answer. Zero turns the cache off. */
   readonly ttl: Duration.Duration
-  /** Younger figures are not bought anew, whatever age the client accepts; default 0. */
+  /** Figures younger than this are not bought again, whatever age the client accepts; default 0. */
   readonly minAge?: Duration.DurationInput
-  /** How long past their lifetime figures still answer when the vendor fails; default 0. */
+  /** How long expired figures may still be returned when the vendor fails; default 0. */
   readonly staleIfError?: Duration.DurationInput
   /** How long observations are kept; default 0, which keeps none. */
   readonly history?: Duration.DurationInput
   /**
-   * Maximum number of pages whose figures are in memory. The limit is per provider. A page with a
-   * long address counts as several pages, as `Lru` says.
+   * Maximum number of pages whose figures are in memory, per provider. A page with a long address
+   * counts as several pages; see `Lru`.
    */
   readonly capacity: number
 }
@@ -50,7 +50,9 @@ export interface Cached {
 
 const readTimeout = "1 second"
 
-/** Makes the cache of one provider. When the scope closes, writes the queued figures to the store. */
+/**
+ * Makes the cache of one provider. Writes the queued figures to the store when the scope closes.
+ */
 export const make = (
   provider: string,
   options: Options,
@@ -68,7 +70,7 @@ export const make = (
     const write = yield* FigureWriter.make(store, Math.max(ttlMs + staleMs, historyMs))
     const found = tolerant(warnOfReads)
 
-    /** Returns the figures of a page in memory if they were fetched after `since`. */
+    /** Returns the figures of a page from memory if they were fetched after `since`. */
     const recall = (page: string, since: number): Outcome | undefined => {
       const kept = memory.get(page)
       return kept !== undefined && kept.fetchedAt > since ? kept : undefined
@@ -83,7 +85,7 @@ export const make = (
 
     const accepted = (maxAgeMs: number) => Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs))
 
-    /** Returns the stored figures fetched after `since`; none when the store fails or is slow. */
+    /** Returns the stored figures fetched after `since`; none if the store fails or is slow. */
     const read = (pages: Arr.NonEmptyReadonlyArray<string>, since: number) =>
       Effect.map(
         found(inTime(store.get(provider, pages, since), readTimeout)),
@@ -105,7 +107,7 @@ export const make = (
       })
     })
 
-    /** Replaces failures of the vendor by figures that are past their lifetime. */
+    /** Replaces the vendor's failures with expired figures. */
     const staleIfFailed = Effect.fnUntraced(function* (
       targets: ReadonlyArray<Target>,
       outcomes: ReadonlyArray<Outcome>,
@@ -179,7 +181,7 @@ export const make = (
     }
   })
 
-/** True when the vendor failed. It did not fail when it answered that it does not know the target. */
+/** True if the vendor failed. An answer that it does not know the target is not a failure. */
 const hasFailed = (outcome: Outcome | undefined) =>
   outcome?._tag === "Failed" && outcome.reason === "PROVIDER_ERROR" && outcome.cause !== "unknown"
 

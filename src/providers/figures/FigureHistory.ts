@@ -1,6 +1,7 @@
 /**
- * Lists what providers gave for a page over time, from figures that were bought anyway. Clients see
- * it as it stood one cache lifetime ago, because it is free: it must not replace a check.
+ * Lists the figures that providers gave for a page over time. They come from earlier checks, so
+ * nothing is bought. Clients see the history as it was one cache lifetime ago: the history is free,
+ * and must not replace a check.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -57,7 +58,6 @@ export const layer = (options: Options): Layer.Layer<FigureHistory, never, Metri
     ),
   )
 
-/** The history as JSON, for the API and the command line. */
 export const documentOf = ({ observations, target, url }: History) => ({
   url,
   target: target.page,

@@ -1,6 +1,6 @@
 /**
- * Writes figures to the store behind the answers: no request waits for a write, and a slow or
- * failing write or sweep costs nothing but the figures that it would have stored.
+ * Writes figures to the store in the background: no request waits for a write, and a slow or
+ * failing write loses only its own figures.
  */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
@@ -14,19 +14,19 @@ import type { Figures, MetricsCache } from "./MetricsCache.ts"
 import { inTime, tolerant } from "../logOnce.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
-/** Queues figures to be written. Drops those that do not fit into the queue. */
+/** Queues figures for writing. Drops those that do not fit into the queue. */
 export type Write = (figures: ReadonlyArray<Figures>) => Effect.Effect<void>
 
 const maxQueued = 20_000
-/** Maximum number of pages in one write. It takes SQLite about 2 ms, in which nothing else runs. */
+/** Maximum number of pages in one write. It takes SQLite about 2 ms, and blocks the process. */
 const putSize = 200
-/** So long after a write, more figures are collected for the next one. */
+/** How long figures are collected after a write before the next one. */
 const pause = "200 millis"
 const writeTimeout = "2 seconds"
 
 /**
- * Starts to write, and to delete every ten minutes what is older than `keptMs`. When the scope
- * closes, writes what is queued.
+ * Starts writing, and deletes every ten minutes what is older than `keptMs`. When the scope closes,
+ * writes what is queued.
  */
 export const make = (
   store: MetricsCache["Type"],
@@ -68,7 +68,7 @@ export const make = (
       })
   })
 
-/** Runs an effect to its end or its timeout, also in a finalizer, where no timeout can interrupt. */
+/** Runs an effect until it ends or times out, even in a finalizer, which no timeout interrupts. */
 const toItsEnd = <A>(effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.uninterruptible(
     Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), Fiber.join),

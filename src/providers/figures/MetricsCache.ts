@@ -1,7 +1,4 @@
-/**
- * The port to the stored figures. When figures are lost, the provider must be paid for them again,
- * but nothing breaks.
- */
+/** The port to the stored figures. If lost, they must be bought again, but nothing breaks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -12,12 +9,12 @@ export interface Figures {
   readonly page: string
   readonly metrics: Metrics
   readonly fetchedAt: number
-  /** As in `Origin`. */
+  /** The vendor's index, as in `Origin`. */
   readonly index: string | undefined
   readonly of: string | undefined
 }
 
-/** Figures that a provider gave for one page, the same from the first time to the last. */
+/** Figures that a provider gave for one page, unchanged from the first time to the last. */
 export interface Observation {
   readonly provider: string
   readonly metrics: Metrics
@@ -27,11 +24,11 @@ export interface Observation {
   readonly index: string | undefined
 }
 
-/** Which observations are wanted. Times in epoch milliseconds. */
+/** Which observations to return. Times are in epoch milliseconds. */
 export interface Range {
-  /** Leaves out what was last fetched at or before this time. */
+  /** Leaves out observations that were last fetched at or before this time. */
   readonly since: number
-  /** Leaves out what was first fetched after this time. */
+  /** Leaves out observations that were first fetched after this time. */
   readonly until: number
   readonly limit: number
 }
@@ -47,16 +44,16 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
       since: number,
     ) => Effect.Effect<ReadonlyArray<Figures>>
     /**
-     * Stores figures and replaces older ones of the same pages. Replaced figures that differ become
+     * Stores figures, replacing older ones of the same pages. Replaced figures that differ become
      * observations. The pages of one provider must be distinct.
      */
     readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void>
     /**
-     * Returns the observations of one page from all providers, newest first: its figures, and what
-     * they replaced.
+     * Returns the observations of one page from all providers, newest first: its current figures
+     * and those that they replaced.
      */
     readonly observations: (page: string, range: Range) => Effect.Effect<ReadonlyArray<Observation>>
-    /** Deletes the figures and observations last fetched at or before `until`, in epoch milliseconds. */
+    /** Deletes figures and observations last fetched by the time `until`, in epoch milliseconds. */
     readonly sweep: (until: number) => Effect.Effect<void>
   }
 >() {}

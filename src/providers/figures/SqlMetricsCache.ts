@@ -13,9 +13,10 @@ import { pageSize, sweep } from "../../database/rows/paging.ts"
 import { makeRetryAfterDisconnection } from "../../database/retry.ts"
 
 /**
- * Stores metrics in SQL. The table `figures` has the latest figures of each page, which are also its
- * latest observation. A trigger copies figures that are replaced by others to `observations`, so
- * figures that are bought once, or bought again unchanged, are one row and cost no further write.
+ * Stores figures in SQL. The table `figures` has the latest figures of each page, which are also
+ * its latest observation. When different figures replace them, a trigger copies the old ones to
+ * `observations`. So figures that are bought once, or bought again unchanged, take one row and no
+ * further write.
  */
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
@@ -69,7 +70,7 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
     ),
 
   // The key of `figures` begins with the provider, so this finds the providers one by one. Rows
-  // that are `of_vendor` have a vendor's own history, which version 1.1.0 stored.
+  // with `of_vendor` are a vendor's own history, which version 1.1.0 stored.
   findObservations: ({ key, limit, since, until }: Range & { readonly key: string }) =>
     sql`
       WITH RECURSIVE providers (name) AS (
@@ -106,7 +107,7 @@ const queriesOf = (sql: SqlClient.SqlClient) => ({
     ) RETURNING page`,
 })
 
-/** Every process writes the rows in the same order, which prevents deadlocks. */
+/** All processes write rows in the same order, which prevents deadlocks. */
 const byPage = Order.combine(
   Order.mapInput(Order.string, ({ provider }: Figures) => provider),
   Order.mapInput(Order.string, ({ page }: Figures) => page),
@@ -156,7 +157,7 @@ const figuresTable: BulkRows.Table<Figures> = {
   numbers: ["fetched_at", "since"],
   doubles: ["domain_authority", "page_authority", "spam_score"],
   changes: {
-    // Null when the figures changed: the trigger `figures_changed` looks at it.
+    // Null if the figures changed: the trigger `figures_changed` tests for this.
     since: `CASE
       WHEN figures.domain_authority = excluded.domain_authority
         AND figures.page_authority = excluded.page_authority
@@ -175,16 +176,16 @@ const figuresTable: BulkRows.Table<Figures> = {
 }
 
 /**
- * Returns a page as the database has it: its address. A long address is cut, and its hash is added.
- * An address has up to 9,000 characters, but PostgreSQL refuses index entries above 2,700 bytes,
- * and SQLite stores every key twice, a long one with overflow pages.
+ * Returns a page in its stored form: its address. A long address is cut, and its hash is added,
+ * because addresses have up to 9,000 characters, PostgreSQL refuses index entries above 2,700
+ * bytes, and SQLite stores every key twice, a long one with overflow pages.
  */
 const storedPage = (page: string): string =>
   page.length <= maxLength
     ? page
     : `${page.slice(0, maxLength - hashLength)} ${createHash("sha256").update(page).digest("base64url")}`
 
-/** In characters. */
+/** The maximum length of a stored page, in characters. */
 const maxLength = 256
-/** Of a space, which no address contains, and of the hash. */
+/** The length of the space before the hash, which no address contains, and of the hash itself. */
 const hashLength = 44

@@ -47,7 +47,7 @@ export const layer = ({
       const { status_code: code, status_message: message = "without a message" } = status
       return http.error(reasonOf(code), `status ${code}, ${message}`, response)
     }
-    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
+    // The vendor's code is more precise than the HTTP status: 402 may mean a rate limit.
     yield* verify(response.json)
     const { cost, tasks } = yield* http.decode(response, decodeBody, fields)
     const [first] = tasks
@@ -56,7 +56,7 @@ export const layer = ({
     return { results: first.result ?? [], cost: isAmount(cost) ? cost : undefined }
   })
 
-  /** The figures by the domain or URL that was sent. Skips items that cannot be decoded. */
+  /** Returns the figures by the domain or URL that was sent. Skips items that cannot be decoded. */
   const figures = (field: "rank" | "spam_score", path: string, task: object) =>
     Effect.map(call(path, task), ({ cost, results }) => {
       const items = results.flatMap(({ items }) => items ?? [])
@@ -77,7 +77,7 @@ export const layer = ({
       ],
       { concurrency: 2 },
     )
-    // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
+    // Spam scores are optional: if the call for them fails, the lookup still succeeds.
     if (Either.isLeft(scored)) yield* warnOfSpamScores(scored.left)
     const spamScoreOf = Option.getOrUndefined(Either.getRight(scored))
     const absent =
@@ -155,7 +155,7 @@ const Status = {
 
 const Result = Schema.Struct({
   items: Schema.NullishOr(Schema.Array(Schema.Unknown)),
-  /** Of the account, in USD: what was paid in, and what is left of it. */
+  /** The account's money in USD: what was paid in, and what is left of it. */
   money: Schema.NullishOr(Schema.Struct({ total: Schema.Number, balance: Schema.Number })),
 })
 

@@ -49,7 +49,7 @@ const overHttp: Send = (request) =>
 const exchange = async ({ body, headers, url }: HttpRequest, signal: AbortSignal) => {
   const { request } = url.startsWith("https:") ? Https : Http
   const asking = request(url, { method: body === undefined ? "GET" : "POST", headers, signal })
-  // The connection may fail once more after the failure or the response that counts.
+  // The connection may fail again after the failure or the response that has been returned.
   asking.on("error", () => {})
   asking.end(body)
   const response: Http.IncomingMessage = (await once(asking, "response"))[0]

@@ -4,9 +4,9 @@
  *
  * Results come in any order. Each result contains its query, which identifies the target. After
  * more than 50 answers with a 4xx status within five minutes, Moz throttles the whole account. So
- * only valid targets are sent, and the calls stop at 40 such answers.
+ * only valid targets are sent, and the calls stop after 40 such answers.
  *
- * Moz documents no status for a used-up quota. So after a refusal, the adapter asks for the quota.
+ * Moz documents no status for a used-up quota, so the adapter asks for the quota after a refusal.
  */
 import { randomUUID } from "node:crypto"
 import * as Clock from "effect/Clock"
@@ -78,7 +78,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
   const latestQuota = yield* latest(quota, "1 minute")
   const latestIndex = yield* latest(index, "1 hour")
 
-  /** Turns a refusal into Exhausted when no rows are left. */
+  /** Turns a refusal into Exhausted if no rows are left. */
   const refused = Effect.fnUntraced(function* (error: ProviderError) {
     if (error.reason !== "Rejected" && error.reason !== "Refused") return yield* error
     const known = Option.getOrUndefined(yield* latestQuota)
@@ -96,8 +96,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
 
   const lookup: VendorHttp.Call = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
-    // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives figures of
-    // another page.
+    // Moz keeps a URL unchanged only with the scope `url`. Others give figures of another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call(
       "data.site.metrics.fetch.multiple",
@@ -112,7 +111,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
     // When Moz gives several outcomes for one URL, the first one counts.
     const add = ({ site_query }: Item, outcome: () => Outcome) => {
       const { query } = site_query.original_site_query
-      // Moz may return the URL in another spelling. In that case, parse the URL to find the target.
+      // Moz may return the URL in another spelling. If so, parse the URL to find the target.
       const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
       if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcome())
     }
@@ -125,7 +124,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
     )
     return {
       outcomes: urls.map((url) => outcomes.get(url) ?? absent),
-      // An error is not a row.
+      // An error does not cost a row.
       rows: results.results_by_site.length,
       cost: undefined,
     }
@@ -146,7 +145,7 @@ const make = Effect.fnUntraced(function* ({ token, url }: Options) {
 })
 
 /**
- * Asks at most once in `time`, and waits two seconds at most. A fiber of its own asks, so that a
+ * Asks at most once per `time`, and waits at most two seconds. A separate fiber asks, so that a
  * lookup that ends before the answer does not make the next lookup ask again.
  */
 const latest = <A>(asking: Effect.Effect<A, ProviderError>, time: Duration.DurationInput) =>
@@ -159,8 +158,8 @@ const latest = <A>(asking: Effect.Effect<A, ProviderError>, time: Duration.Durat
   )
 
 /**
- * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so
- * a malformed page fails only its own target. `misfit` says why.
+ * Decodes the figures of one page, for both Moz APIs. Pages are decoded one by one, so that a
+ * malformed page fails only its own target. `misfit` describes what is wrong with it.
  */
 export const checkedBy =
   (misfit: VendorHttp.VendorHttp["misfit"], index?: string) =>
@@ -230,7 +229,6 @@ const Results = Schema.Struct({
 
 const decodeResults = success(Results)
 
-/** An item of `results_by_site` or `errors_by_site`. */
 const Item = Schema.Struct({
   site_query: Schema.Struct({ original_site_query: Schema.Struct({ query: Schema.String }) }),
   site_metrics: Schema.Unknown,
@@ -261,7 +259,6 @@ const decodeSiteMetrics = TypeGuard.decoder(SiteMetrics)
 const Quota = Schema.Struct({
   allotted: Schema.Number,
   used: Schema.Number,
-  /** True when the plan sells rows beyond `allotted`. */
   overage: maybe(Schema.Boolean),
   period_reset: maybe(Schema.Number),
 })

@@ -3,8 +3,8 @@
  * answer.
  *
  * A result names Moz's canonical page, not the requested one, so results are matched by position.
- * Moz promises this order for version 1 only: so another number of results is an error, and so is a
- * page of another registered domain. One bad target fails the whole call with a 400.
+ * Moz promises this order for version 1 only. Therefore a different number of results is an error,
+ * and so is a page of another registered domain. One bad target fails the whole call with a 400.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -19,8 +19,8 @@ import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /**
- * `url` is the base URL of the API, including its version. A token with a colon is the access id
- * and the secret of an account that was made before March 2024. Such a token is sent as HTTP Basic.
+ * `url` is the base URL of the API, including its version. A token with a colon consists of the
+ * access id and the secret of an account made before March 2024, and is sent as HTTP Basic.
  */
 export const layer = (options: {
   readonly url: string

@@ -16,7 +16,6 @@ import type { Target } from "../../check/Target.ts"
 import { type Adapter, required, Vendor } from "../Vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
@@ -26,10 +25,10 @@ export const layer = (options: {
     provider: "open-page-rank",
     url: options.url,
     secrets: { authorization: Redacted.make(`Bearer ${key}`) },
-    // Its only limit is the monthly quota.
+    // The vendor's only limit is the monthly quota.
     reasonOf429: "Exhausted",
   })
-  // The former service answers 403 to every key, and the new service refuses the former keys.
+  // The former service answers 403 to every key, and the new service refuses the old keys.
   const isFormer = /\/getPageRank\/?$/i.test(options.url) || !key.startsWith("opr_live_")
 
   const call: VendorHttp.Call = Effect.fnUntraced(function* (targets) {

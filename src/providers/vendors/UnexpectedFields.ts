@@ -1,6 +1,6 @@
 /**
- * Notices that the answers of a vendor have changed: a field is missing, or the top of an answer
- * has a field that the vendor's documentation does not name.
+ * Detects changes in a vendor's answers: a field is missing, or the top level has a field that the
+ * vendor's documentation does not name.
  */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -10,7 +10,7 @@ import { Lru } from "../../check/Lru.ts"
 import * as Meters from "../ProviderMeters.ts"
 import * as MonotonicClock from "../../check/MonotonicClock.ts"
 
-/** `quote` makes a text of the vendor safe to log. */
+/** `quote` makes a vendor's text safe to log. */
 export const make = (provider: string, quote: (text: string) => string) => {
   const { changedFields } = Meters.make(provider)
   const noticed = new Set<string>()
@@ -22,7 +22,7 @@ export const make = (provider: string, quote: (text: string) => string) => {
   }
 
   return {
-    /** Names the first field that does not fit its schema. Notices a field that is missing. */
+    /** Describes the first field that does not match its schema. Records it if it is missing. */
     misfit: (issue: ParseResult.ParseIssue): string => {
       const [first] = Option.getOrElse(formatted(issue), () => [])
       if (first === undefined || first.path.length === 0) {
@@ -30,19 +30,19 @@ export const make = (provider: string, quote: (text: string) => string) => {
       }
       const field = `the field ${first.path.map(String).join(".")}`
       if (first._tag !== "Missing") return quote(`${field}: ${first.message}`)
-      // Without positions in lists.
+      // Leave out the positions in lists, so that a field is reported once.
       notice("missing", first.path.filter(Predicate.isString).join("."))
       return quote(`${field} is missing`)
     },
 
-    /** Compares the top of an answer with the fields that every answer has. */
+    /** Compares an answer's top-level fields with those that every answer has. */
     compare: (json: unknown, fields: ReadonlyArray<string>) => {
       if (!Predicate.isRecord(json)) return
       for (const field in json) if (!fields.includes(field)) notice("new", field)
       for (const field of fields) if (!(field in json)) notice("missing", field)
     },
 
-    /** Logs the fields that were noticed, each at most once a day. */
+    /** Logs the recorded fields, each at most once a day. */
     report: Effect.suspend(() => {
       if (noticed.size === 0) return Effect.void
       const changes = [...noticed]
@@ -61,7 +61,7 @@ export const make = (provider: string, quote: (text: string) => string) => {
   }
 }
 
-// The framework's own text about a deeply nested value overflows the stack.
+// The framework's formatter overflows the stack on a deeply nested value.
 const formatted = Option.liftThrowable(ParseResult.ArrayFormatter.formatIssueSync)
 
 const dayMs = 86_400_000

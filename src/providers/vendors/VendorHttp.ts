@@ -38,7 +38,6 @@ export interface VendorResponse {
 export interface Options {
   readonly provider: string
   readonly url: string
-  /** Headers by lower-case name. */
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
   /** The reason of a 429 without `Retry-After`; default `Throttled`. */
   readonly reasonOf429?: ProviderError["reason"]
@@ -83,8 +82,8 @@ export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
   const shownUrl = Secrets.remover(Secrets.partsOf(url))
 
   /**
-   * Sends a request. Succeeds with any HTTP status. Fails when no complete answer arrives, or when
-   * the answer is too large.
+   * Sends a request. Succeeds with any HTTP status. Fails if no complete answer arrives, or if the
+   * answer is too large.
    */
   const send = (request: VendorRequest): Effect.Effect<VendorResponse, ProviderError> => {
     const body = request.json === undefined ? undefined : JSON.stringify(request.json)
@@ -122,9 +121,9 @@ export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
   }
 
   /**
-   * Decodes the body. Fails with the reason of `reasonOf` when the status is not 200, and with
-   * Malformed when the body does not match. `fields` are those that the top of every answer has, as
-   * documented; without them, new fields are not noticed.
+   * Decodes the body. Fails with the reason from `reasonOf` if the status is not 200, and with
+   * Malformed if the body does not match. `fields` are the documented top-level fields of every
+   * answer; without them, new fields are not noticed.
    */
   const decode = <A>(
     response: VendorResponse,
@@ -163,9 +162,9 @@ export const make = ({ provider, reasonOf429, secrets, url }: Options) => {
 export type VendorHttp = ReturnType<typeof make>
 
 /**
- * Returns the reason of a ProviderError for an HTTP status. Use it only when the vendor's answer
- * contains no error code that is more exact. The vendor's words do not count, because they may
- * quote a client's URL.
+ * Returns the reason of a ProviderError for an HTTP status. Use it only if the vendor's answer
+ * contains no error code, which would be more precise. The vendor's wording is ignored, because it
+ * may quote a client's URL.
  */
 export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 402) return "Exhausted"
@@ -176,7 +175,7 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
   return status >= 300 ? "Refused" : "Malformed"
 }
 
-/** The statuses with which a vendor refuses the caller, whatever the call is. */
+/** The statuses that mean that the vendor refuses the caller, whatever the call. */
 const callerStatuses = new Set([401, 403, 407])
 
 export const basic = (credentials: string): Redacted.Redacted =>
@@ -191,7 +190,7 @@ const explain = ({ json, status }: VendorResponse): string => {
   return words === "" ? `HTTP ${status}` : `HTTP ${status}, ${words}`
 }
 
-/** The words in which a vendor explains a failure; vendors name the field differently. */
+/** Returns the vendor's explanation of a failure. Vendors name its field differently. */
 const wordsOf = (json: unknown): string | undefined => {
   if (!Predicate.isRecord(json)) return Predicate.isString(json) ? json : undefined
   return wordsOf(json["message"] ?? json["error"] ?? json["detail"])
@@ -199,7 +198,7 @@ const wordsOf = (json: unknown): string | undefined => {
 
 const maxDetailLength = 300
 
-/** So many characters of a vendor's text are searched for secrets; the others are dropped. */
+/** Only this many characters of a vendor's text are searched for secrets; the rest is dropped. */
 const maxReadLength = 10_000
 
 // The secrets in a header. A vendor's answer may quote a bearer token without `Bearer`, or the

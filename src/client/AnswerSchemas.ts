@@ -1,4 +1,4 @@
-/** Valibot schemas for the bodies of the answers. Valibot is small enough for a web page. */
+/** Valibot schemas for the response bodies. Valibot is small enough for a web page. */
 import * as v from "valibot"
 import type * as Wire from "../contract/Wire.ts"
 
@@ -36,7 +36,6 @@ export const Failure = v.object({
   detail: v.exactOptional(v.string()),
 })
 
-/** The schema of an answer that has nothing but data. */
 const answer = <Entries extends v.ObjectEntries>(entries: Entries) =>
   v.object({ success: v.literal(true), data: v.object(entries) })
 
@@ -155,7 +154,7 @@ const Issue = v.looseObject({ code: v.string(), message: v.string(), path: v.arr
 
 export const InvalidRequest = v.object({ error: v.object({ issues: v.array(Issue) }) })
 
-/** Returns the body as the schema's type; undefined when the schema rejects it. */
+/** Returns the body as the schema's type, or undefined if the schema rejects it. */
 export const parse = <A>(schema: Schema<A>, body: unknown): A | undefined => {
   const parsed = v.safeParse(schema, body)
   return parsed.success ? parsed.output : undefined

@@ -4,7 +4,7 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import type { GenericSchema } from "valibot"
-import * as Bodies from "../../src/client/Bodies.ts"
+import * as AnswerSchemas from "../../src/client/AnswerSchemas.ts"
 import {
   BatchResponse,
   CreditsResponse,
@@ -30,7 +30,7 @@ const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, un
   fc.assert(
     fc.property(Arbitrary.make(contract), (body) => {
       const json: unknown = JSON.parse(JSON.stringify(body))
-      assert.deepStrictEqual(Bodies.parse(client, json), json)
+      assert.deepStrictEqual(AnswerSchemas.parse(client, json), json)
     }),
     { numRuns: runs(125) },
   )
@@ -38,11 +38,11 @@ const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, un
 describe("the bodies of the promise client", () => {
   it("the promise client reads every answer of the contract unchanged", () => {
     assert.notInclude(areSame, false)
-    isRead(Schema.typeSchema(BatchResponse), Bodies.BatchAnswer)
-    isRead(Schema.typeSchema(PreviewResponse), Bodies.PreviewAnswer)
-    isRead(Schema.typeSchema(CreditsResponse), Bodies.CreditsAnswer)
-    isRead(Schema.typeSchema(StatementResponse), Bodies.StatementAnswer)
-    isRead(Schema.encodedSchema(Envelope.Unauthorized.body), Bodies.Refusal)
+    isRead(Schema.typeSchema(BatchResponse), AnswerSchemas.BatchAnswer)
+    isRead(Schema.typeSchema(PreviewResponse), AnswerSchemas.PreviewAnswer)
+    isRead(Schema.typeSchema(CreditsResponse), AnswerSchemas.CreditsAnswer)
+    isRead(Schema.typeSchema(StatementResponse), AnswerSchemas.StatementAnswer)
+    isRead(Schema.encodedSchema(Envelope.Unauthorized.body), AnswerSchemas.Refusal)
   })
 
   it("the promise client reads every issue of a 400 answer unchanged", () =>
@@ -50,7 +50,9 @@ describe("the bodies of the promise client", () => {
       fc.property(Arbitrary.make(Schema.encodedSchema(Envelope.InvalidRequest.body)), (body) => {
         const json = JSON.parse(JSON.stringify(body))
         const { issues } = json.error
-        assert.deepStrictEqual(Bodies.parse(Bodies.InvalidRequest, json), { error: { issues } })
+        assert.deepStrictEqual(AnswerSchemas.parse(AnswerSchemas.InvalidRequest, json), {
+          error: { issues },
+        })
       }),
       { numRuns: runs(125) },
     ))
