@@ -25,7 +25,10 @@ const pair = await Standby.start({ durable: true, synchronous: true })
 const test = Effect.gen(function* () {
   const line = yield* Proxy.make(Redacted.make(`${pair.primary.url}/postgres`))
 
-  /** Kills the primary, and promotes the standby a second later, when its loss has been noticed. */
+  /**
+   * Kills the primary, and promotes the standby a second later, after clients have noticed the
+   * loss.
+   */
   const failover = async () => {
     await sleep(seconds * 1000)
     await pair.primary.kill()

@@ -230,7 +230,7 @@ const stalledBodies = ({ apiKey, port }: World): Attack => ({
 const logWithoutReader = ({ apiKey }: World): Attack => ({
   name: "a log without a reader",
   run: async () => {
-    // A service of its own: at this level only, a service logs each request.
+    // Start a separate service, because only this log level logs every request.
     const logging = await start({ AUTHORITY_LOG_LEVEL: "debug" })
     const until = performance.now() + attackMs
     logging.child.stdout.destroy()

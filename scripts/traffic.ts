@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 interface Options {
-  /** The addresses of the replicas at present. Successive requests go to the replicas in turn. */
+  /** The current addresses of the replicas. Successive requests go to the replicas in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
