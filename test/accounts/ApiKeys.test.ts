@@ -27,7 +27,6 @@ import {
   untilAnotherWaits,
 } from "../support/Stores.ts"
 
-/** Creates an account and a key for it. */
 const issued = (
   options: {
     readonly label?: string
@@ -405,7 +404,7 @@ describe.runIf(hasPostgres)("API keys in PostgreSQL that two processes use", () 
         const closing = yield* sql.withTransaction(
           Effect.gen(function* () {
             yield* save(first)
-            // A process saves the last uses when it ends.
+            // A process saves the times of last use when it ends.
             const closing = yield* Effect.fork(Scope.close(other, Exit.void))
             yield* untilAnotherWaits
             yield* save(second)

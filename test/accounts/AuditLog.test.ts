@@ -18,7 +18,7 @@ const as = (actor: string) => Effect.provideService(Actor, actor)
 
 const newest = (limit: number) => Effect.flatMap(AuditLog, ({ list }) => list({ limit }))
 
-/** The newest lines, oldest first, as action, subject and actor. */
+/** Returns the newest lines of the audit log, oldest first, each as action, subject and actor. */
 const acts = (limit: number) =>
   Effect.map(newest(limit), (lines) =>
     lines.map(({ action, actor, subject }) => [action, subject, actor]).reverse(),
@@ -245,7 +245,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    // Without a counter no line can be written.
+    // Removes the counter of the audit log, without which no line can be written.
     const withoutLines = <A, E, R>(changes: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -223,7 +223,10 @@ describe("a change", () => {
   }
 })
 
-/** What a process knows of a key, apart from when it was used; undefined when it refuses the key. */
+/**
+ * Returns what a process knows about a key, except when it was used; undefined if it refuses the
+ * key.
+ */
 const known = (found: Either.Either<AccountKey, unknown>) =>
   Either.isRight(found) ? { ...found.right, lastUsedAt: null } : undefined
 

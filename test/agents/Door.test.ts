@@ -1,4 +1,4 @@
-/** Who may come through the door for agents, and how programs without HTTP do. */
+/** Tests which requests the endpoint for agents admits, and how programs without HTTP reach it. */
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"

@@ -1,4 +1,4 @@
-/** The spending gate: what an agent can spend without its user, and what it cannot. */
+/** Tests the spending gate: what an agent can spend without asking its user, and what it cannot. */
 import { assert, describe, it } from "@effect/vitest"
 import { isInputRequiredResult } from "@modelcontextprotocol/client"
 import { vi } from "vitest"
@@ -7,7 +7,7 @@ import { resultOf, start, urlsOf } from "./agentClient.ts"
 const dear = urlsOf(5)
 const elevenMinutesMs = 660_000
 
-/** Runs with the system's time moved. */
+/** Runs `run` with the system's clock moved forward by `ms`. */
 const later = async <A>(ms: number, run: () => Promise<A>) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms })
   try {

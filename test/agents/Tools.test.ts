@@ -1,4 +1,4 @@
-/** The tools of agents, over real HTTP, with the SDK's own client. */
+/** Tests the tools for agents over real HTTP, with the client of the MCP SDK. */
 import { assert, describe, it } from "@effect/vitest"
 import { revisions, start, urlsOf } from "./agentClient.ts"
 

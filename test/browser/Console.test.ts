@@ -1,4 +1,4 @@
-/** Tests the console in a real browser, with the service in the process of the test. */
+/** Tests the console in a real browser. The service runs in the test's process. */
 import { assert, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,17 +31,17 @@ import {
 import { fixtures } from "../support/lists.ts"
 import { start as startServer } from "../support/TestServer.ts"
 
-/** A service with an account that has these credits. Its figures are synthetic. */
+/** Starts a service whose figures are synthetic, with an account that has these credits. */
 const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: true })
 
-/** What the plan says about the addresses, without those that it does not have. */
+/** Returns the text of each row of the plan. */
 const planShown = async (page: Page) => {
   await page.locator(".plan[open] tbody").waitFor()
   const rows = await page.locator(".plan tbody tr").allInnerTexts()
   return rows.map((row) => row.split("\t").join(" "))
 }
 
-/** What each row of a list has of the service, whoever asked. */
+/** Returns the fields of each row that came from the service. */
 const factsOf = (rows: ReadonlyArray<object>) =>
   rows.map((row) =>
     Object.entries(row)
@@ -49,10 +49,10 @@ const factsOf = (rows: ReadonlyArray<object>) =>
       .sort(),
   )
 
-/** The date so many days ago. */
+/** Returns the date `days` days ago. */
 const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
-/** Figures of a.com that a provider gave on a date. */
+/** Makes figures of a.com that a provider gave on a date. */
 const bought = (provider: string, at: string, index: string, authority: number): Figures => ({
   provider,
   page: "a.com/",
@@ -448,7 +448,7 @@ describe.skipIf(isMissing)("the console", () => {
       assert.strictEqual(paid, targets * price, name)
       const { outcomes } = await client.check(urls)
       assert.deepStrictEqual(factsOf(JSON.parse(text)), factsOf(outcomes), name)
-      // The next list has some of the same addresses.
+      // The next list repeats some of these addresses.
       await openKey(page)
       await page.getByRole("button", { name: "Delete everything" }).click()
       await page.getByRole("button", { name: "Delete permanently" }).click()
@@ -604,7 +604,7 @@ describe.skipIf(isMissing)("the console", () => {
     await start(page)
     await page.locator(".left").getByText("350").waitFor()
     await page.getByRole("button", { name: "Stop" }).click()
-    // After a stop the console asks for the credits, for which the key must still be valid.
+    // After a stop, the console requests the available credits, so the key must still be valid.
     const refreshed = page.waitForResponse("**/v1/quota/available-credits")
     goOn()
     await heading(page, /^Stopped: \d+ of 400 addresses left to check/)
@@ -674,7 +674,7 @@ describe.skipIf(isMissing)("the console", () => {
     assert.isAtMost(await widthOf(page), 640)
     const header = await page.locator(".results thead").boundingBox()
     assert.isAtMost(header?.height ?? Infinity, 60)
-    // With the keyboard, upwards: what has the focus is below the header.
+    // When the user moves up with the keyboard, the header must not cover the focused element.
     await page.locator(".results tbody a").last().focus()
     for (let i = 0; i < 40; i++) {
       await page.keyboard.press("Shift+Tab")
@@ -788,7 +788,7 @@ describe.skipIf(isMissing)("the console", () => {
     await hasFocus("h2", "Checking 120 addresses")
     goOn()
     await heading(page, "Done: 120 addresses")
-    // The addresses name the rows of the table.
+    // The header cell of each row is its address.
     await page.getByRole("rowheader", { name: "site-0.com" }).waitFor()
 
     await page.getByLabel("Filter by address").fill("nothing")

@@ -1,4 +1,4 @@
-/** Tests the operator's part of the console in a real browser. */
+/** Tests the operator's pages of the console in a real browser. */
 import { assert, describe } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { postBatch } from "../../scripts/support/postBatch.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** Three calls: one was answered, one failed, and one is without an answer. */
+/** Three vendor calls: one was answered, one failed, and one got no answer. */
 const bought = Layer.tap(memory.costs, (context) =>
   Context.get(context, Costs).add([
     {
@@ -32,7 +32,7 @@ const bought = Layer.tap(memory.costs, (context) =>
   ]),
 )
 
-/** A vendor that counts rows. */
+/** A vendor that counts the rows it has sold. */
 const counting = Layer.map(Sandbox.layer, (context) => {
   const circuits = Effect.succeed([
     {
@@ -54,7 +54,7 @@ const signIn = async (page: Page, token: string) => {
   await page.getByRole("button", { name: "Sign in" }).click()
 }
 
-/** Opens a page of the navigation. */
+/** Opens a page from the navigation. */
 const go = (page: Page, name: string) =>
   page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name }).click()
 
@@ -80,7 +80,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
     await page.setViewportSize({ width: 1280, height: 900 })
     await signIn(page, "wrong")
     await page.getByText("The token is wrong.").waitFor()
-    // Ten wrong tokens in a minute get another answer.
+    // Ten wrong tokens in a minute would get another answer.
     for (const wrong of ["токен", "second", "third", "wrong"]) {
       await signIn(page, wrong)
       await page.getByText(wrong === "токен" ? "not ASCII" : "The token is wrong.").waitFor()
@@ -150,7 +150,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
       await page.getByRole("button", { name: "Suspend beta" }).click()
       await page.getByRole("button", { name: "Resume" }).waitFor()
     }
-    // The second click of a double click is on "Suspend beta".
+    // The second click of the double click lands on "Suspend beta".
     await page.getByRole("button", { name: "Suspend" }).dblclick()
     await page.getByRole("button", { name: "Suspend beta" }).waitFor()
     await page.getByRole("button", { name: "Cancel" }).click()
@@ -275,7 +275,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
   browserTest("shows more keys than an answer has, and what each of them spent", async (run) => {
     const { account, keys, url } = await run(start({ adminToken, credits: 1000 }))
     const issued = await run(Effect.replicateEffect(keys.issue({ account }), 1001))
-    // An answer has 100 rows by default: those that spent most.
+    // An answer lists 100 keys by default: those that spent most.
     for (const [i, { key }] of issued.slice(0, 101).entries()) {
       await postBatch(url, Redacted.value(key), i === 0 ? ["a.com"] : ["a.com", "b.com"])
     }
@@ -299,7 +299,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
     await open(page, "acme")
     await page.getByRole("button", { name: "Grant" }).waitFor()
     await page.route("**/credits", () => {})
-    // A minute in the page is a second in the test.
+    // Make a minute in the page pass in a second of the test.
     await page.evaluate(
       "AbortSignal.timeout = ((limit) => (ms) => limit.call(AbortSignal, ms / 60))(AbortSignal.timeout)",
     )
@@ -378,7 +378,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
     await open(page, "acme")
     await page.getByText("New key").click()
     await page.getByLabel("Label", { exact: true }).fill("l".repeat(201))
-    // The browser adds this to its own words for a text of another form.
+    // The browser appends this to its own message about text in the wrong format.
     assert.strictEqual(
       await page.getByLabel("Budget", { exact: true }).getAttribute("title"),
       "for example 500/day",
@@ -424,7 +424,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
       scopes: ["check"],
       budget: null,
     })
-    // The second line names the budget alone.
+    // The second line of the audit log names only the budget.
     await go(page, "Audit")
     const log = await tableOf(page, "Changes, newest first").innerText()
     assert.match(log, /key\.update\s+\S+\s+account: acme, budget: none\n/)
@@ -444,7 +444,7 @@ describe.skipIf(isMissing)("the operator's part of the console", () => {
     const textOf = (name: string) => tableOf(page, name).innerText()
     await go(page, "Vendors")
     assert.match(await textOf("Calls and cost by day"), /moz\s+3\s+1,200\s+1\s+1\s+\$12.50/)
-    // Beside the ceiling and the vendor's own count.
+    // The page shows the month's count beside the ceiling and the vendor's own count.
     const month = await textOf("This month")
     assert.match(month, /moz\s+working\s+1,230 of 10,000 rows\s+1,200 of 3,000 rows\s+\$12.50/)
     await examine("costs")

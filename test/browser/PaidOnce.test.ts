@@ -1,4 +1,6 @@
-/** Tests in a real browser that the console pays for each address once, with the account's books. */
+/**
+ * Tests in a real browser that the console pays for each address once, by the account's statement.
+ */
 import { assert, describe } from "@effect/vitest"
 import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
@@ -29,7 +31,7 @@ const type = async (page: Page, urls: ReadonlyArray<string>) => {
   await page.getByLabel("Domains or pages").fill(urls.join("\n"))
 }
 
-/** Lets the service answer all but the first `passing` batches, and loses their answers. */
+/** Loses the service's answers to all batches but the first `passing` ones. */
 const loseAnswers = async (page: Page, passing: number) => {
   let [seen, lost] = [0, 0]
   await page.route(batches, async (route) => {
@@ -42,7 +44,7 @@ const loseAnswers = async (page: Page, passing: number) => {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Loads the page again so many days from now, and enters the key. */
+/** Reloads the page with the clock `days` days ahead, and enters the key. */
 const visitLater = async (page: Page, key: string, days = 0) => {
   await page.clock.setFixedTime(Date.now() + days * dayMs)
   await page.reload()
@@ -362,7 +364,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
     await inBoth((window) =>
       type(window, window === page ? sites(300) : sites(400).slice(100).toReversed()),
     )
-    // Both have planned before either of them pays.
+    // Both windows have made their plans before either of them pays.
     let arrive = () => {}
     const arrived = new Promise<void>((resolve) => (arrive = resolve))
     const planning = new Set<Page>()

@@ -1,4 +1,4 @@
-/** Tests the page of a customer's own usage in a real browser. */
+/** Tests, in a real browser, the page on which customers see their own usage. */
 import { assert, describe } from "@effect/vitest"
 import { browserTest, isMissing, visit } from "../support/Browser.ts"
 import { downloaded, enter, widthOf } from "../support/ConsolePage.ts"

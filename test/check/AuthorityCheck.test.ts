@@ -44,7 +44,7 @@ interface World {
 
 const memoryLedger = memory.ledgerAlone({ lease: leaseMs })
 
-/** Runs a test with a ledger in which the account has `credits`. */
+/** Runs a test with a ledger that has one account with `credits`. */
 const within =
   ({ credits = 1000, ledger = memoryLedger, price = 1, provider = make(succeeding) }: World) =>
   <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>

@@ -1,4 +1,7 @@
-/** Each act of an operator gives one document, by the command line and by the administration. */
+/**
+ * Checks that each act of an operator gives the same document on the command line and over the
+ * administration API.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { AdminApi } from "../../src/contract/AdminApi.ts"
@@ -8,7 +11,7 @@ import { document } from "../support/Verb.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** The endpoint, the command, the request, and the fields that only the command has. */
+/** The endpoint, the command, the request, and the fields that only the command prints. */
 type Act = readonly [
   endpoint: string,
   command: (key: string) => string,
@@ -75,12 +78,12 @@ const acts: ReadonlyArray<Act> = [
 ]
 
 /**
- * Reads of the administration alone, and those whose answers are not those of the commands: a page of
- * a statement, the newest first, and the providers as a serving process knows them.
+ * Endpoints without an equal command: some have no command, and others answer differently, such as
+ * with a page of a statement, newest first, or with the providers as a serving process knows them.
  */
 const others = ["account", "adminDocument", "keys", "overview", "providerStatus", "statement"]
 
-/** Replaces what differs from one database to another. */
+/** Replaces the values that differ from one database to another. */
 const masked = (document: object): unknown =>
   JSON.parse(
     JSON.stringify(document)

@@ -1,4 +1,4 @@
-/** The audit log as an operator meets it: by the verbs, and in backups. */
+/** Tests what an operator sees of the audit log: in the verbs and in backups. */
 import { writeFileSync } from "node:fs"
 import { userInfo } from "node:os"
 import { join } from "node:path"

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
-/** The commands that the help of these words lists, each with its own commands. */
+/** Returns the commands that the help of these words lists, each with its subcommands. */
 const listedBy = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   const { stdout } = await Effect.runPromise(verb(tmpdir(), [...words, "--help"]))
   const [, commands = ""] = stdout.split("\nCommands:\n")
@@ -23,7 +23,7 @@ const verbs = await listedBy()
 const wordsOf = (example: string) =>
   Array.from(example.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
 
-/** With these settings no verb does its work, so only the words are tested. */
+/** With these settings no verb can do its work, so only the parsing of its arguments is tested. */
 const settings = { AUTHORITY_API_KEY: "am_1", AUTHORITY_DATABASE_URL: "nothing" }
 
 describe("the help", () => {

@@ -1,4 +1,6 @@
-/** What a correct hash chain cannot show is shown by heads that were kept elsewhere. */
+/**
+ * Tests that heads of a ledger, kept elsewhere, reveal changes that a correct hash chain cannot.
+ */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -26,7 +28,9 @@ const engines = {
     })),
 }
 
-/** Removes the last entry, which is a charge, and puts the balance and the usage back. */
+/**
+ * Removes the last entry, which is a charge, and undoes its effect on the balance and the usage.
+ */
 const cutOff = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -42,7 +46,7 @@ const cutOff = (account: AccountId) =>
       WHERE account_id = ${account}`
   })
 
-/** Gives the first entry another note, and every entry a new hash. */
+/** Changes the note of the first entry, and recomputes the hash of every entry. */
 const rewrite = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -83,7 +87,7 @@ describe(`heads of a ledger in ${engine}`, () => {
       const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
       assert.strictEqual(code, 0, stdout)
       assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
-      // Version 1.1.0 ended the file with a head of the audit log.
+      // Version 1.1.0 ended the file with the head of the audit log.
       writeFileSync(join(cwd, "of-1.1.0"), `${text}audit 3 ${"0".repeat(64)}\n`)
       assert.strictEqual((yield* verify("--against", "of-1.1.0")).code, 0)
       const again = yield* verify("--heads", "heads")

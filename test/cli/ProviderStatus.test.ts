@@ -165,7 +165,7 @@ it.scopedLive("--live names the field that a vendor has renamed", () =>
   Effect.gen(function* () {
     const { settings, vendor } = yield* links
     yield* status(settings)
-    // The free calls are answered as before, so that the live call is made.
+    // The vendor answers the free calls normally, so that the live call is made.
     vendor.script(...vendor.calls.map(() => FakeVendor.none))
     vendor.always(renamed("page_authority"))
     const { code, stdout } = yield* status(settings, "--live")

@@ -1,4 +1,4 @@
-/** The promise client and the Effect client give the same for each call. */
+/** Tests that the promise client and the Effect client return the same for each call. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

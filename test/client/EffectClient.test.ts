@@ -1,4 +1,4 @@
-/** Tests the Effect client, which is the promise client in another form. */
+/** Tests the Effect client, which wraps the promise client. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"

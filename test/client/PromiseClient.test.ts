@@ -237,7 +237,7 @@ describe("the promise client", () => {
   )
 })
 
-/** Makes a client whose fake service gives the answers `moves` in order, and then no answer. */
+/** Makes a client of a fake service, which gives the answers `moves` in order and then none. */
 const scripted = (
   moves: ReadonlyArray<Scripted | "reset" | "cut" | "silence">,
   options: Partial<Options> = {},

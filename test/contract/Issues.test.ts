@@ -17,7 +17,7 @@ import { runs } from "../support/properties.ts"
 const decode = (body: unknown) => decoder(BatchRequest)(JSON.parse(JSON.stringify(body)))
 const decodeWhole = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 
-/** The issues of a body; empty when the body is valid. */
+/** Returns the issues of a body, or an empty list if the body is valid. */
 const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
   Either.getOrElse(Either.flip(decode(body)), () => [])
 

@@ -161,7 +161,7 @@ describe("the files of a SQLite database", () => {
 })
 
 describe("two processes on one SQLite file", () => {
-  // Waiting for the lock of the other process takes real time.
+  // A process really waits while the other one has the lock.
   it.scopedLive(
     "two processes on one SQLite file together never hold more credits than the account has",
     () =>
@@ -234,7 +234,7 @@ describe("a backup of a SQLite file", () => {
         const folder = yield* temporaryFolder
         const file = join(folder, "authority.db")
         yield* Layer.build(sqliteFile(file))
-        // The copy has the same damage: a row that violates a constraint of its table.
+        // The copy contains the same damage: a row that violates a constraint of its table.
         const damaging = Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* sql`CREATE TABLE t (n INTEGER CHECK (n > 0))`

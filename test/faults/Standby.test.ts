@@ -1,4 +1,4 @@
-/** A PostgreSQL standby takes no writes, so a service must not use it. */
+/** Tests that a service does not use a PostgreSQL standby, which takes no writes. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
@@ -83,7 +83,7 @@ describe("a failover to a standby that takes no writes", () => {
         proxy.turnTo(pair.standby.url)
         proxy.cut()
         yield* Effect.sleep("2 seconds")
-        // Connections to the standby stay open.
+        // The proxy leaves the connections to the standby open.
         proxy.turnTo(pair.primary.url)
         const back = yield* Clock.currentTimeMillis
         yield* Effect.sleep("11 seconds")
@@ -103,7 +103,7 @@ describe("a connection whose server takes no writes", () => {
       yield* Effect.gen(function* () {
         const account = yield* newAccountWith(10)
         const sql = yield* SqlClient.SqlClient
-        // The pool has a single connection and would reuse it.
+        // The pool has a single connection, which it would reuse.
         yield* sql`SET default_transaction_read_only = on`
         yield* charge(account, 1)
         assert.strictEqual((yield* figures(account)).charged, 1)

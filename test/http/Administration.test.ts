@@ -58,7 +58,6 @@ const start = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
     return {
       ...service,
       ask,
-      /** The data of a GET. */
       read: (path: string) => Effect.map(ask(path), ({ body }) => body.data),
       post: (path: string, body: object, idempotencyKey?: string) =>
         ask(path, {
@@ -70,15 +69,15 @@ const start = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
         }),
       patch: (path: string, body: object) => ask(path, { method: "PATCH", body }),
       remove: (path: string) => ask(path, { method: "DELETE" }),
-      /** The status of a batch with any key. */
+      /** Sends a batch with any key, and returns the status. */
       statusOf: (key: string, ...urls: ReadonlyArray<string>) =>
         Effect.map(
           service.send(TestServer.batch(key, JSON.stringify({ urls }))),
           ({ status }) => status,
         ),
-      /** The status of a request that a key with the scope `read` may send. */
+      /** The status of a request that a key with only the scope `read` may send. */
       creditsStatus: Effect.map(service.credits, ({ status }) => status),
-      /** What `credits verify` finds. */
+      /** The problems that `credits verify` finds. */
       problems: Effect.map(service.ledger.verify, ({ problems }) => problems),
     }
   })
@@ -93,7 +92,7 @@ const eightTimes = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const statusesOf = (answers: ReadonlyArray<{ readonly status: number }>) =>
   answers.map(({ status }) => status)
 
-/** A provider whose circuits are known, with the figures of the sandbox. */
+/** A provider that gives the sandbox's figures and reports these circuits. */
 const withCircuits = (...circuits: ReadonlyArray<Circuit>) =>
   Layer.map(Sandbox.layer, (context) =>
     Context.add(context, MetricsProvider, {
@@ -166,7 +165,7 @@ describe("the administration", () => {
         [credits, {}, ["amount"], /^Required$/],
         [credits, { amount: 1, nte: "a note" }, ["nte"], /^Unknown field$/],
         ["GET /v1/accounts/acme/keys?limit=1001", undefined, ["limit"], /1000/],
-        // A script that took the name for the id would get the first page again, without end.
+        // If a name were accepted here, a script that passes one would get the first page for ever.
         ["GET /v1/accounts?before=gamma", undefined, ["before"], /^Expected the id/],
         ["GET /v1/usage?by=year", undefined, ["by"], /^Expected day, key or account$/],
       ] as const) {
@@ -556,7 +555,7 @@ for (const [store, layer] of stores) {
             post("/v1/accounts/acme/keys", { label: text }),
             patch(`/v1/keys/${keyId}`, { label: text }),
           ])
-        // The audit log cuts the name after 200 code units.
+        // The audit log cuts names after 200 code units.
         const inUrl = (text: string) => {
           const name = encodeURIComponent("-" + "🚀".repeat(100) + text)
           return Effect.all([
@@ -650,7 +649,7 @@ for (const [store, layer] of stores) {
           const answers = [yield* post(path, body, path), yield* post(path, body, path)]
           assert.deepStrictEqual(statusesOf(answers), [status, status], path)
         }
-        // Nothing was done under the key, so it can be used for a request that succeeds.
+        // The refused act left the key unused, so a request that succeeds can use it.
         const path = "/v1/accounts/acme/credits"
         assert.strictEqual((yield* post(path, { amount: -10, note: "all" }, path)).status, 200)
       }),
@@ -663,7 +662,8 @@ for (const [store, layer] of stores) {
         const grants = yield* eightTimes(post(credits, { amount: 5 }, "one"))
         assert.deepStrictEqual(new Set(statusesOf(grants)), new Set([200]))
         assert.strictEqual((yield* read("/v1/accounts/acme")).account.granted, 15)
-        // Only the first one of these can succeed: the others wait for it, and would be refused.
+        // Only the first of these requests can succeed: the others wait for it and are then
+        // refused.
         for (const [path, body, status] of [
           [credits, { amount: -15, note: "all" }, 200],
           ["/v1/accounts", { name: "beta" }, 201],
@@ -709,7 +709,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
     })
   type Replica = Effect.Effect.Success<ReturnType<typeof start>>
 
-  /** Makes twelve requests at once, and sends them to the replicas by turns. */
+  /** Makes twelve requests at once, and sends them to the replicas in turn. */
   const twelve = <A, E>(
     both: readonly [Replica, Replica],
     request: (replica: Replica, i: number) => Effect.Effect<A, E>,
@@ -752,7 +752,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
         const { account } = yield* read("/v1/accounts/acme")
         assert.deepInclude(account, { granted: 1, available: 1, charged: 0 })
       }
-      // Each refused correction is a line too.
+      // Each refused correction has a line in the audit log too.
       const { entries } = yield* both[1].read("/v1/audit?limit=12")
       for (const { action } of entries) assert.strictEqual(action, "credits.correct")
       assert.deepStrictEqual(yield* both[0].problems, [])

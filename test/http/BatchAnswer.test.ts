@@ -39,7 +39,7 @@ describe("the JSON of a batch answer", () => {
     ({ report }) => {
       const json = jsonOf(report)
       const answer = decode(json)
-      // Byte for byte what the contract's schema encodes.
+      // The JSON must equal, byte for byte, what the contract's schema encodes.
       assert.strictEqual(json, JSON.stringify(encode(answer)))
       const { data, quota, success } = answer
       const checks = report.urls.map((url, i) => ({ url, outcome: report.outcomes[i] }))

@@ -1,4 +1,4 @@
-/** Budgets over HTTP: what the answers say. */
+/** Tests the answers that requests with a budget get over HTTP. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,4 +1,4 @@
-/** Faults, and the rows that requests leave in the database. */
+/** Tests requests during faults, and the rows that requests leave in the database. */
 import { assert, describe, it } from "@effect/vitest"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Deferred from "effect/Deferred"
@@ -10,7 +10,7 @@ import { type Ask, newProvider, plain, requestOf } from "../support/asks.ts"
 import { type Answer } from "../support/RawHttp.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** Starts a service with a client whose API key is cached, so that no query for it follows. */
+/** Starts a service with a client whose API key is cached, so that no query for the key follows. */
 const startWarm = (options: Partial<Parameters<typeof start>[0]> = {}) =>
   Effect.gen(function* () {
     const service = yield* start({ provider: newProvider().layer, ...options })
@@ -162,7 +162,7 @@ describe("the stored data after a request", () => {
       for (const [ask, fails, count] of [
         [known("a"), 1, 1],
         [bought("b"), 1, 1],
-        // The second of two commits fails. The third commit is the release.
+        // The second of two commits fails, and the third one is the release.
         [bought("c"), 2, 3],
       ] as const) {
         let commits = 0

@@ -1,4 +1,7 @@
-/** What a figure is worth, with the stores in each database: over HTTP, in the client and a verb. */
+/**
+ * Tests which figures are bought, known or stale, over HTTP, in the client and in a verb, with each
+ * database.
+ */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
@@ -36,7 +39,7 @@ const databases = [
   ],
 ] as const
 
-/** Does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
+/** A vendor that does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
 const scripted: Lookup = (targets) =>
   Effect.succeed(
     targets.map(({ host }) => {
@@ -58,7 +61,7 @@ const stored = (page: string, fetchedAt: number, domainAuthority = 40): Figures 
 })
 
 for (const [name, database] of ofRun(databases)) {
-  /** A server whose figures live for an hour, with a client. `all` are in the database. */
+  /** Starts a server, and a client, whose figures live for an hour. `all` are in the database. */
   const running = (...all: ReadonlyArray<Figures>) =>
     Effect.gen(function* () {
       const { stores: built, url: databaseUrl } = yield* database
@@ -125,7 +128,8 @@ for (const [name, database] of ofRun(databases)) {
         assert.deepStrictEqual(yield* sourcesOf({}), ["known", "known", ...rest])
         const fresh = { maxAgeSeconds: 600 }
         const asOld = yield* Effect.promise(() => client.preview(urls, fresh))
-        // What the vendor does not know is remembered whatever the age.
+        // The service remembers which targets the vendor does not know, whatever age the client
+        // accepts.
         assert.deepInclude(asOld.summary, { known: 2, toBuy: 3 })
         assert.deepStrictEqual(yield* sourcesOf(fresh), ["bought", "known", ...rest])
       }),
@@ -153,7 +157,7 @@ for (const [name, database] of ofRun(databases)) {
         const [fresh, ...old] = yield* printed()
         assert.deepInclude(fresh, { ...figures, index: "2026-11-01" })
 
-        // Fresh figures cost a credit, so the clients' history does not have them.
+        // Fresh figures cost a credit, so the history that clients see does not include them.
         const { observations, target } = yield* Effect.promise(() =>
           client.history("http://Example.com"),
         )

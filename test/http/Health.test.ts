@@ -1,4 +1,4 @@
-/** What `/health/ready` and `/metrics` report while a part of the service fails. */
+/** Tests what `/health/ready` and `/metrics` report while a part of the service fails. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"

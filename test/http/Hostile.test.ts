@@ -1,4 +1,4 @@
-/** Hostile requests are answered or cut off, and other clients are not affected. */
+/** Tests that hostile requests are answered or cut off, and that other clients are not affected. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -208,7 +208,8 @@ describe("HTTP framing headers", () => {
       const { key, url } = yield* running
       const body = `${free.length.toString(16)}\r\n${free}\r\n0\r\n\r\n`
       for (const path of [batchPath, "/nothing"]) {
-        // A refused request closes the connection without the client's wish.
+        // The server closes the connection after a refused request, even if the client did not ask
+        // for that.
         const ends = status === 200 ? closing : {}
         const headers = { ...json(key), "transfer-encoding": codings, ...ends }
         const received = yield* exchange(url, wire(`POST ${path}`, headers, body))

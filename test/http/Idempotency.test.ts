@@ -1,4 +1,6 @@
-/** Repeated requests with an idempotency key: over real HTTP, restarts and replicas. */
+/**
+ * Tests requests that are repeated with an idempotency key, over real HTTP, restarts and replicas.
+ */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
@@ -31,7 +33,7 @@ const isReplayOf = (first: Answer, again: Answer) => {
   assert.notStrictEqual(again.headers["x-request-id"], first.headers["x-request-id"])
 }
 
-/** A server whose provider answers after `open`. */
+/** Starts a server whose provider does not answer before `open` runs. */
 const blocked = Effect.gen(function* () {
   const gate = yield* Deferred.make<void>()
   const { calls, layer } = make((targets) =>

@@ -1,4 +1,4 @@
-/** The lists that a client may ask for: the history of a URL, its usage and its statement. */
+/** Tests the lists that a client may ask for: the history of a URL, its usage and its statement. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -18,7 +18,7 @@ import { batch, start } from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** A server whose store has these figures, put one after the other. */
+/** Starts a server whose store contains these figures, stored one after the other. */
 const running = (...all: ReadonlyArray<Figures>) =>
   start({
     figures: Layer.effect(
@@ -159,7 +159,7 @@ describe("the history", () => {
       const { body, status } = yield* get(historyPath + query)
       assert.strictEqual(status, 400)
       assert.deepStrictEqual(body.error.issues, [issue])
-      // No advice about a body, which a GET does not have.
+      // The message gives no advice about a body, because a GET has none.
       assert.strictEqual(body.message, `${issue.path.join(".")}: ${issue.message}.`)
     }),
   )
@@ -178,7 +178,7 @@ describe("the history", () => {
   )
 })
 
-/** Remembers figures, and fails for the hosts `failing.*`. */
+/** A provider that remembers figures, and fails for the hosts `failing.*`. */
 const remembering = Composed.decorated(
   make((targets) =>
     Effect.succeed(

@@ -1,4 +1,7 @@
-/** What a client may add to a batch: a limit, the provenance of figures, their age, a preview. */
+/**
+ * Tests what a client may add to a batch: a limit, the provenance and age of figures, and a
+ * preview.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -39,7 +42,7 @@ describe("a request with the header x-max-credits", () => {
       const checked = yield* server.post(urls, limited("6"))
       assert.strictEqual(checked.status, 200)
       assert.strictEqual((yield* server.books).charged, 6)
-      // The figures may be known now, and the limit holds nevertheless.
+      // The limit holds even though the figures may be in the cache by now.
       assert.strictEqual((yield* server.post(urls, limited("5"))).status, 402)
     }),
   )
@@ -83,7 +86,7 @@ describe("a request with the header x-max-credits", () => {
 
 const preferring = { prefer: "respond-async, Provenance" }
 
-/** Knows nothing of the hosts `unknown.*`, and fails for the hosts `failing.*`. */
+/** A vendor that does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
 const scripted: Lookup = (targets) =>
   Effect.succeed(
     targets.map(({ domain, host }) => {
@@ -187,7 +190,9 @@ describe("a request that prefers the provenance", () => {
   )
 })
 
-/** A server whose provider has a cache, and a function that previews URLs on it. */
+/**
+ * Starts a server whose provider has a cache, and returns it with a function that previews URLs.
+ */
 const running = (options: Options = {}) =>
   Effect.gen(function* () {
     const { calls, vendor } = make(succeeding)

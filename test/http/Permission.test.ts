@@ -19,7 +19,6 @@ const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) =>
   })),
 )
 
-/** A server, and what a test of keys needs of it. */
 const running = (options: Options = {}) =>
   Effect.gen(function* () {
     const server = yield* start(options)

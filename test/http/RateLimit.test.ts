@@ -93,7 +93,7 @@ describe("the rate limit of long lists", () => {
       )
       const refused = asked.filter(({ status }) => status === 429)
       assert.isTrue(asked.every(({ status }) => status === 200 || status === 429))
-      // The requests may take longer than a second, and the next second admits as many again.
+      // The requests may take longer than a second, after which the same number is admitted again.
       assert.isAtLeast(refused.length, 1)
       for (const { headers, text } of refused) {
         assert.strictEqual(headers["retry-after"], "1")
@@ -127,7 +127,7 @@ describe("the requests of one API key", () => {
       )
       const ofOther = { path: "/v1/key", headers: { "x-api-key": other } }
       assert.strictEqual((yield* request(url, ofOther)).status, 200)
-      // A request goes on when its client leaves, so it counts until its end.
+      // A request continues after its client has hung up, so it counts until its end.
       yield* Fiber.interruptAll(waiting.slice(0, 128))
       assert.strictEqual((yield* credits).status, 429)
       yield* gate.open

@@ -1,4 +1,4 @@
-/** What the log contains for each request, and which secrets it never contains. */
+/** Tests what the log contains for each request, and which secrets it never contains. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"

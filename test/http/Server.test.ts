@@ -1,4 +1,4 @@
-/** The order in which the service starts and stops. */
+/** Tests the order in which the service starts and stops. */
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -29,7 +29,7 @@ import { listen } from "../../scripts/support/listen.ts"
 import { connect, request } from "../support/RawHttp.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** A service on a database of its own, whose provider waits for `gate`. */
+/** A service on its own database, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>
   serviceOf((targets) => Effect.zipRight(Deferred.await(gate), succeeding(targets)), port)
 

@@ -248,7 +248,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
           pg: () => sql`ALTER TABLE entries DROP CONSTRAINT entries_request_id_key`,
           orElse: () => sql`DROP INDEX entries_by_request`,
         })
-        // A transaction that fails puts the unique index back.
+        // The transaction fails, which restores the unique index.
         const problems = yield* Effect.gen(function* () {
           yield* drop
           yield* sql`

@@ -373,7 +373,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Step> ? Step : never
 
-/** What a key has held and charged under its budget, with its time. */
+/** A model of a key's budget: what the key has held and charged, and when. */
 class Model {
   budget: Budget | null = null
   charges: Array<{ readonly at: number; readonly amount: number }> = []

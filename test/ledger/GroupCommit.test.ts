@@ -45,7 +45,7 @@ const recorder = Effect.map(Ref.make<ReadonlyArray<ReadonlyArray<number>>>([]), 
   commit: (changes: ReadonlyArray<number>) => Ref.update(commits, (all) => [...all, changes]),
 }))
 
-/** A recorder whose commits block until `goOn`. `underWay` returns when a commit has started. */
+/** A recorder whose commits block until `goOn`. `underWay` completes when a commit has started. */
 const blockedRecorder = Effect.gen(function* () {
   const { commit, commits } = yield* recorder
   const started = yield* Deferred.make<void>()
@@ -179,7 +179,7 @@ describe("isolated failures", () => {
 })
 
 describe("a change with a time limit", () => {
-  /** A group commit that is committing its first change, which waits a second. */
+  /** A group commit whose first commit takes a second and is under way. */
   const busy = Effect.gen(function* () {
     const { commit, commits, goOn, underWay } = yield* blockedRecorder
     const submit = yield* committing(commit)

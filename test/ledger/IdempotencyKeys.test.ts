@@ -1,4 +1,6 @@
-/** Idempotency keys in one commit, in the tables of the SQL ledger, and their pure rules. */
+/**
+ * Tests idempotency keys that share a commit, their rows in the SQL ledger, and their pure rules.
+ */
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -39,7 +41,9 @@ const request = (
   { amount = 1, fingerprint = "question", key = "key" } = {},
 ): Hold => newHold(account, amount, { key, fingerprint })
 
-/** The first request with the key has no answer yet, or its lease ended before the charge. */
+/**
+ * True if the first request with the key has no answer yet, or its lease ended before the charge.
+ */
 const isOver = (error: unknown) =>
   Predicate.isTagged(error, "IdempotencyKeyInUse") || Predicate.isTagged(error, "HoldExpired")
 
@@ -212,7 +216,7 @@ for (const [name, store] of stores) {
           const [account, broken] = [yield* anAccount, yield* anAccount]
           yield* chargeAtOnce(request(account), 1, "answer")
           yield* hold(broken, 1)
-          // The release of the hold fails, because the balance holds nothing.
+          // The release of the hold fails, because the balance has no held credits.
           yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
           yield* expire
           yield* elapse(day)

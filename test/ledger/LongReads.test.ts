@@ -1,4 +1,7 @@
-/** Reads of many rows: right across their pieces, and with turns of the event loop between them. */
+/**
+ * Tests that reads of many rows are correct although they are split, and let the event loop turn in
+ * between.
+ */
 import { setImmediate, clearImmediate } from "node:timers"
 import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -9,7 +12,7 @@ import { stores } from "../support/Stores.ts"
 
 const accounts = 25_000
 
-/** Account n has n credits, and used n % 7 with one key on each of two days. */
+/** Gives account n a grant of n credits and a use of n % 7 with one key on each of two days. */
 const fill = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.gen(function* () {
     const id = sql.onDialectOrElse({

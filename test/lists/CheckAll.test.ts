@@ -1,4 +1,4 @@
-/** The client's `checkAll` with a store that outlives the call. */
+/** Tests the client's `checkAll` with a store that outlives the call. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import {

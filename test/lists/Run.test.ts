@@ -1,4 +1,4 @@
-/** The engine of `authority check` and of the console, over HTTP against the service. */
+/** Tests the engine of `authority check` and of the console over HTTP, against the service. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually.ts"
 import { checked, failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 
-/** A service with one account, and runs of its clients, whose requests are counted. */
+/** Starts a service with one account. Its clients' requests are counted. */
 const service = (options: Parameters<typeof start>[0] = {}) =>
   Effect.gen(function* () {
     const server = yield* start(options)
@@ -62,7 +62,7 @@ const service = (options: Parameters<typeof start>[0] = {}) =>
 const sites = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
 
-/** Loses the answer to each batch after the service has given it. */
+/** Loses the answer to each batch after the service has sent it. */
 const losing: Partial<Options> = {
   fetch: async (url, request) => {
     const answer = await fetch(url, request)
@@ -72,7 +72,7 @@ const losing: Partial<Options> = {
   },
 }
 
-/** A service that knows no such path. */
+/** Makes the service answer as if it did not know the path. */
 const without = (path: string): Partial<Options> => ({
   fetch: (url, request) =>
     url.endsWith(path)

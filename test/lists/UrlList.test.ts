@@ -1,4 +1,4 @@
-/** `authority check` and the console find the same URLs in the same file. */
+/** Tests that `authority check` and the console find the same URLs in the same file. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"

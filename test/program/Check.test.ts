@@ -1,6 +1,6 @@
 /**
- * The bulk check `authority check`: stopping, resuming, a failing output. A run that is stopped from
- * outside is a process; every other run is in the process of the test.
+ * Tests the bulk check `authority check`: stopping, resuming and failing output. A run that is
+ * stopped from outside is a separate process; every other run is in the test's process.
  */
 import { spawn } from "node:child_process"
 import {
@@ -28,7 +28,7 @@ import { start as startServer } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** A service in the process of the test, which is cheaper than to start the program. */
+/** Starts a service in the test's process, which is faster than starting the program. */
 const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
   Effect.gen(function* () {
     const server = yield* startServer({ credits, ...(provider !== undefined && { provider }) })
@@ -50,7 +50,7 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
     }
   })
 
-/** Nothing of a run is left but its output and the answers. */
+/** Checks that a run has left only its output and the answers. */
 const expectNothingLeft = (cwd: string) =>
   assert.deepStrictEqual(
     readdirSync(cwd).filter((name) => name.includes("partial")),
@@ -236,7 +236,9 @@ describe("the files of a bulk check", () => {
   )
 })
 
-/** Lists of 199 addresses under other names, in other orders, and through a pipe. */
+/**
+ * Checks lists of the same 199 addresses under other names, in another order, and through a pipe.
+ */
 describe("what was paid", () => {
   it.scopedLive(
     "is not paid again for a renamed, moved, piped, shuffled, split or grown list",
@@ -446,7 +448,7 @@ describe("the output of the bulk check", () => {
   )
 })
 
-/** The program with these lines on its standard input, which then closes. */
+/** Runs the program with these lines on its standard input, which then closes. */
 const fed = (
   cwd: string,
   args: ReadonlyArray<string>,

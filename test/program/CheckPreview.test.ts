@@ -1,4 +1,6 @@
-/** `authority check --preview` and `--max-credits`: what a list costs, before it is paid. */
+/**
+ * Tests `authority check --preview` and `--max-credits`, which tell and limit the price of a list.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { project } from "../support/BulkCheck.ts"
@@ -10,7 +12,7 @@ const service = Effect.gen(function* () {
   return { ...(yield* project(server.url, server.key)), books: server.books }
 })
 
-/** 60 different hosts, each of them twice, so that duplicates lie in different batches. */
+/** 60 hosts, each listed twice, so that the duplicates are in different batches. */
 const twice = Array.from({ length: 120 }, (_, i) => `site${i % 60}.example.com`)
 
 describe("authority check --preview", () => {

@@ -1,4 +1,4 @@
-/** What only a process shows of the verbs: its output, its exit code and its sources. */
+/** Tests the verbs as separate processes: their output, exit codes and start from the sources. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,7 @@
-/** `authority check` pays each target of a list once, whatever happens between its starts. */
+/**
+ * Tests that `authority check` pays for each target of a list once, whatever happens between one
+ * run and the next.
+ */
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +35,7 @@ const service = (options: Parameters<typeof startServer>[0] = {}) =>
 const sites = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
 
-/** Lets the store look as if no answer of a start two days ago had arrived. */
+/** Changes the store as if a run two days ago had got none of its answers. */
 const loseAnswers = (cwd: string) => {
   const store = new DatabaseSync(join(stateFolder(cwd), "authority", "answers.db"))
   store.exec(`INSERT INTO pending (key, service, account, owner, text)
@@ -162,7 +165,7 @@ describe("the same list", () => {
           list([...urls.slice(kills * 37), ...urls.slice(0, kills * 30)])
           const running = yield* start(cwd, [...args, "--output", `out.${format}`])
           yield* Effect.sleep("2 seconds")
-          // On a busy machine, all starts so far may have been killed before they sent a batch.
+          // On a busy machine, every run so far may have been killed before it sent a batch.
           const hasPaid = {
             until: (credits: number) => credits > 0,
             schedule: Schedule.spaced(100),

@@ -1,4 +1,4 @@
-/** `run` of `authority-metrics/server`, which ends the process of a program. */
+/** Tests `run` of `authority-metrics/server`, which runs a program and ends its process. */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"

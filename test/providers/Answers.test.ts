@@ -1,7 +1,7 @@
 /**
- * Each adapter reads one answer of its vendor, captured or from the vendor's documentation, and
- * notices when a field of such an answer is missing or new. The files in `answers/` name the source
- * and the date of each answer.
+ * Tests that each adapter reads a recorded answer of its vendor, captured or from the vendor's
+ * documentation, and notices when a field of it is missing or new. The files in `answers/` name the
+ * source and the date of each answer.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -114,7 +114,7 @@ const cases = [
   ["http", '"pageAuthority"', "the field pageAuthority is missing"],
 ] as const
 
-/** How many missing and new fields of this provider were counted. */
+/** Returns how many missing and new fields of this provider were counted. */
 const noticed = (provider: string) =>
   Metric.unsafeSnapshot()
     .filter(

@@ -35,7 +35,7 @@ const setUp = ({ batchSize = 50, billsUnknown = false, ...options }: Options = {
     return { vendor, provider, ask, asked }
   })
 
-/** A test in virtual time. */
+/** Runs a test in virtual time. */
 const test = (name: string, effect: () => Effect.Effect<void, ProviderError, Scope.Scope>) =>
   it(name, () => runInVirtualTime(quiet(effect())))
 
@@ -310,7 +310,7 @@ describe("targets that the vendor refuses or does not know", () => {
   })
 })
 
-/** Counts the targets of an account that were checked, in virtual time. */
+/** Counts the targets of an account that are checked in a period of virtual time. */
 const load = (behave: ScriptedVendor.Step) =>
   Effect.gen(function* () {
     const { provider, vendor } = yield* setUp({ concurrency: 16 })
@@ -324,7 +324,7 @@ const load = (behave: ScriptedVendor.Step) =>
         const checked = tags(outcomes).filter((tag) => tag === "ok").length
         counts.set(account, { all: all + urls.length, ok: ok + checked })
       })
-    /** Asks again and again, so many times a second, for some seconds. */
+    /** A client that sends lookups at a fixed rate per second, for some seconds. */
     const client = (
       account: string,
       perSecond: number,

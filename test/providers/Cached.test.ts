@@ -1,4 +1,7 @@
-/** The cache around a vendor: what it keeps, how old figures may be, and a store that is slow or fails. */
+/**
+ * Tests the cache around a vendor: what it keeps, how old figures may be, and a store that is slow
+ * or fails.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -82,7 +85,7 @@ const stored = (pages: ReadonlyArray<string>, fetchedAt = 0) =>
     return first === undefined ? Effect.void : put([first, ...rest])
   })
 
-/** Runs a test with an empty store. Its argument has the texts that were logged. */
+/** Runs a test with an empty store. The test gets the texts that were logged. */
 const over = <A, E, R>(
   body: (logged: ReadonlyArray<string>) => Effect.Effect<A, E, R | MetricsCache>,
 ) => {
@@ -328,7 +331,7 @@ describe("a store that is slow or fails", () => {
           yield* TestClock.adjust("9 minutes")
           const urls = Array.from({ length: 40 }, (_, i) => `${i}.example.com`)
           yield* stored(urls.map((url) => `${url}/`))
-          // A process sweeps for the first time after ten minutes.
+          // A process runs its first sweep after ten minutes.
           yield* TestClock.adjust("59 seconds")
           for (const url of urls) {
             yield* TestClock.adjust("100 millis")

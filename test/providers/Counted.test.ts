@@ -42,7 +42,7 @@ const fails =
   () =>
     new ProviderError({ provider: "moz", reason, detail, isUnsent })
 
-/** A vendor whose next calls do what `steps` say; further calls bill a row for each target. */
+/** A vendor whose next calls behave as `steps` say. Further calls bill a row for each target. */
 const vendorOf = (steps: Array<Step> = []) => {
   const sent: Array<number> = []
   const vendor: Vendor["Type"] = {
@@ -83,7 +83,7 @@ const test = (title: string, body: Effect.Effect<void, unknown, Costs | Scope.Sc
     Effect.zipRight(TestClock.setTime(today), Effect.provide(body, memory.costs)),
   )
 
-/** A store that does what `behaviour` says before each of its methods. */
+/** A store that runs `behaviour` before each of its methods. */
 const storeWith = (behaviour: () => Effect.Effect<void>) =>
   Layer.effect(
     Costs,
@@ -297,7 +297,7 @@ describe("a ceiling", () => {
         (count) =>
           Effect.suspend(() => {
             const own = end === "some" ? 1 : end === "refused" ? 0 : count
-            // The vendor bills a call at once, whatever its caller learns.
+            // The vendor bills a call at once, whether or not its caller gets the answer.
             billed += own
             return Effect.delay(ends[end](own), lasts)
           })
@@ -346,7 +346,7 @@ const schedule = fc.record({
     }),
     { maxLength: 20 },
   ),
-  /** When the store fails. */
+  /** The periods in which the store fails. */
   faults: fc.array(fc.record({ at: upTo(20_000), lasts: upTo(4000) }), { maxLength: 3 }),
   rows: fc.integer({ min: 1, max: 60 }),
 })

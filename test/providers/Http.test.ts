@@ -1,4 +1,4 @@
-/** The provider `http`: the operator's own provider behind a JSON protocol. */
+/** Tests the provider `http`: the operator's own provider behind a JSON protocol. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -254,7 +254,7 @@ describe("the documents of the protocol", () => {
             }),
             providerFailed("the provider does not know the target", "unknown"),
             Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
-            // `authority provider status --live` asks for wikipedia.org.
+            // The command `authority provider status --live` asks for wikipedia.org.
             Outcome.Checked({ metrics: { domainAuthority: 97, pageAuthority: 88 } }),
           ],
         )

@@ -29,7 +29,7 @@ const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => 
   of: undefined,
 })
 
-/** A page with an address that no compression makes short, as long as a submitted URL can make it. */
+/** A page whose address is as long as a submitted URL can make it, and cannot be compressed. */
 const longPage = (end: string) => {
   const letters = Array.from({ length: 980 }, (_, i) => String.fromCodePoint(0x4e00 + i * 21))
   return `example.com/${encodeURI(letters.join(""))}${end}`

@@ -273,7 +273,7 @@ it.scoped("no error and no log contains the Moz token", () =>
     const moz = { ...fake, layer }
     const recorded: Array<unknown> = []
     const logger = Logger.map(Logger.structuredLogger, (entry) => void recorded.push(entry))
-    // After a refusal, the quota is asked.
+    // After a refusal, the provider asks Moz for the quota.
     moz.script(
       FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
       FakeVendor.none,

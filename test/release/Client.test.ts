@@ -1,4 +1,4 @@
-/** The examples of the README and the guide, run unchanged against the program. */
+/** Runs the client examples of the README and the guide unchanged against the program. */
 import { execFile } from "node:child_process"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -87,7 +87,7 @@ describe("the examples of the README and the guide", () => {
         ].join("\n")
         assert.deepStrictEqual(runs, [
           [9, 8, 7].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
-          // The list has an idempotency key: only its first run is charged.
+          // The list has an idempotency key, so only its first run is charged.
           [lines, lines, lines],
           [lines, lines, lines],
         ])
@@ -105,7 +105,10 @@ const asJavaScript = (folder: string, file: string) => {
   return script
 }
 
-/** A project without Effect, and how to read the files of a package that it has installed. */
+/**
+ * Makes a project without Effect. Returns it with a function that reads the files of an installed
+ * package.
+ */
 const installing = Effect.map(consumer, (project) => {
   for (const name of ["effect", "@effect"]) rmSync(join(project, "node_modules", name))
   const reader = (name: string) => (file: string) =>

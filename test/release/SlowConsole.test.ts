@@ -1,4 +1,7 @@
-/** Tests in a real browser that take long: every state on a phone, long lists, a browser that stores nothing. */
+/**
+ * Tests in a real browser that take long: every state on a phone, long lists, and a browser that
+ * cannot store anything.
+ */
 import { assert, describe } from "@effect/vitest"
 import { browserTest, isMissing, visit } from "../support/Browser.ts"
 import {
@@ -69,7 +72,7 @@ describe.skipIf(isMissing)("the console", () => {
     await page.getByText("This key is not accepted").waitFor()
     await look("wrong key")
     await useKey(page, key)
-    // None of them is on the first list.
+    // None of these addresses is in the first list.
     const others = sites(175).slice(115)
     const table = [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]
     await paste(

@@ -1,4 +1,7 @@
-/** The public entries: the service with layers of one's own, and the service for tests. */
+/**
+ * Tests the public entry points: the service with layers of the host program, and the service for
+ * tests.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -53,7 +56,7 @@ const countingVendor = () => {
   return { calls, layer }
 }
 
-/** Checks the URLs at a service that is built and released for this. */
+/** Starts a service, checks the URLs with it, and stops it. */
 const checkOnce = (
   options: Server.Options,
   urls: ReadonlyArray<string>,
@@ -92,7 +95,7 @@ describe("a service with the program's own vendor", () => {
         assert.strictEqual(first.left, 8)
         assert.isTrue(vendor.calls.every((targets) => targets <= 2))
 
-        // Another process on the same database has the account, its credits and the figures.
+        // The database already has the account, its credits and the figures from the first service.
         const callsBefore = vendor.calls.length
         const again = yield* checkOnce(
           { vendor: vendor.layer, settings },
@@ -232,7 +235,9 @@ it.scopedLive("a ledger of the program's own that never answers keeps no request
   }),
 )
 
-/** A ledger in memory, which is none of the service's ledgers. It records the calls that pay. */
+/**
+ * A ledger in memory that is not one of the service's own. It records the calls that can charge.
+ */
 const ledgerOf = (calls: Array<keyof Server.CreditLedger["Type"]>) =>
   Layer.effect(
     Server.CreditLedger,

@@ -1,6 +1,6 @@
 /**
- * The whole service in the simulated world. `npm run simulate` runs more seeds, and
- * `npm run mutants` shows that the simulation finds bugs.
+ * Tests the whole service in the simulated world. `npm run simulate` runs more seeds, and `npm run
+ * mutants` shows that the simulation finds bugs.
  */
 import { execFile, execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"

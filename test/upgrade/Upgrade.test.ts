@@ -62,13 +62,13 @@ const Recorded = Schema.Struct({
       answer: Schema.String,
     }),
   ),
-  /** Requests that were running when the process was killed. */
+  /** Requests that were in flight when the process was killed. */
   abandoned: Schema.Array(
     Schema.Struct({ ...Batch, idempotencyKey: Schema.optional(Schema.String) }),
   ),
   entries: Schema.Int,
   auditLines: Schema.Int,
-  /** The budgets without a period, and what was charged and held of them. */
+  /** The budgets without a period, and what was charged and held under them. */
   budgets: Schema.Array(Schema.Struct({ key: ApiKeyId, credits: Schema.Int, used: Schema.Int })),
   /** The purchases of the day on which the older version ran. */
   purchases: Schema.Array(
@@ -129,7 +129,7 @@ const databases = {
     }),
 }
 
-/** The program on a copy of the older version's database. The tests of a dialect share the copy. */
+/** The program on a copy of the older version's database. All tests of a dialect share the copy. */
 class OldService extends Context.Tag("OldService")<
   OldService,
   {
