@@ -11,7 +11,7 @@ import { openAccount } from "../support/Program.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
-describe("the verbs with --json", () => {
+describe("CLI verbs with --json", () => {
   it.scopedLive("the credits verbs print one JSON document each", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder

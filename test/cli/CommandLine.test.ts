@@ -26,7 +26,7 @@ const wordsOf = (example: string) =>
 /** With these settings no verb can do its work, so only the parsing of its arguments is tested. */
 const settings = { AUTHORITY_API_KEY: "am_1", AUTHORITY_DATABASE_URL: "nothing" }
 
-describe("the help", () => {
+describe("the help of the program", () => {
   it("the program's help lists every verb", () => {
     assert.includeMembers(
       [...verbs],
@@ -53,7 +53,7 @@ describe("the help", () => {
   }
 })
 
-describe("wrong usage", () => {
+describe("wrong usage of the CLI", () => {
   const account = "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"
   const long = "x".repeat(201)
   const wrong: Readonly<Record<string, RegExp>> = {

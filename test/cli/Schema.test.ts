@@ -175,7 +175,7 @@ describe(`the schema of a ${engine} database`, () => {
   )
 })
 
-describe("a database in memory", () => {
+describe("creating a database in memory", () => {
   it.scopedLive("a verb that creates a database refuses sqlite::memory:", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* verb(

@@ -37,7 +37,7 @@ const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, un
     { numRuns: runs(125) },
   )
 
-describe("the bodies of the promise client", () => {
+describe("the promise client's response schemas", () => {
   it("the promise client reads every answer of the contract unchanged", () => {
     assert.notInclude(areSame, false)
     isRead(Schema.typeSchema(BatchResponse), Bodies.BatchAnswer)

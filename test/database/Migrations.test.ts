@@ -142,7 +142,7 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
       }),
   )
 
-  it.scopedLive("only one process at a time has the lock, until it releases the lock", () =>
+  it.scopedLive("only one process at a time has the migration lock, until it releases it", () =>
     Effect.gen(function* () {
       const sql = yield* opened
       const make = Effect.provideService(Migrations.makeLock, SqlClient.SqlClient, sql)

@@ -109,7 +109,7 @@ describe("a SQLite backup", () => {
   )
 })
 
-describe("the files of a SQLite database", () => {
+describe("the permissions of a SQLite database's files", () => {
   const withUmask = (umask: number) =>
     Effect.acquireRelease(
       Effect.sync(() => process.umask(umask)),
@@ -145,7 +145,7 @@ describe("the files of a SQLite database", () => {
     )
   }
 
-  it.scoped("a database file keeps the permissions that an operator has given it", () =>
+  it.scoped("a SQLite database file keeps the permissions that an operator has set", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       yield* Effect.provide(newAccountWith(1), sqliteFile(file))
@@ -199,7 +199,7 @@ describe("a SQLite connection", () => {
 })
 
 describe("the WAL of a SQLite file", () => {
-  it.scoped("the WAL shrinks again after a reader that took long has ended", () =>
+  it.scoped("the WAL of a SQLite file shrinks again after a long reader has ended", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const open = Effect.map(Layer.build(Sqlite.layer(file)), (context) =>

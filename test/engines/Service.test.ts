@@ -19,7 +19,7 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
 const requests = 300
 
-describe("the service on this engine", () => {
+describe("the service on a distributed SQL engine", () => {
   it.scopedLive(
     "three replicas create the database at once, charge each request once, and the doctor finds no failure",
     () =>

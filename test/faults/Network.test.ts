@@ -183,7 +183,7 @@ describe("a charge whose result stays unknown", () => {
   )
 })
 
-describe("a network that is down for a while", () => {
+describe("a network that goes down for a while", () => {
   it.scopedLive(
     "a short network outage delays database reads and writes but fails none of them",
     () =>

@@ -16,7 +16,7 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { eventually } from "../support/eventually.ts"
 
-describe("PostgreSQL restarts under load", () => {
+describe("restarts of PostgreSQL under load", () => {
   it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(

@@ -22,7 +22,7 @@ import {
 import * as Postgres from "../../src/database/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
-describe("a database with default settings of its own", () => {
+describe("a PostgreSQL database with unusual default settings", () => {
   const settingsUnder = (synchronousCommit: string) =>
     Effect.gen(function* () {
       const url = yield* temporaryDatabase

@@ -52,7 +52,7 @@ const openAccount = Effect.gen(function* () {
   return { cwd, key, settings, url }
 })
 
-describe("a failover to a standby that takes no writes", () => {
+describe("a failover to a standby that takes no writes yet", () => {
   it.scopedLive(
     "every request that is sent 10 seconds or more after the primary is back succeeds",
     () =>
@@ -96,7 +96,7 @@ describe("a failover to a standby that takes no writes", () => {
   )
 })
 
-describe("a connection whose server takes no writes", () => {
+describe("a connection to a server that takes no writes", () => {
   it.scopedLive("a transaction on a read-only connection is repeated on a new connection", () =>
     Effect.gen(function* () {
       const database = postgresDatabase(yield* newDatabase, { connections: 1 })
@@ -112,7 +112,7 @@ describe("a connection whose server takes no writes", () => {
   )
 })
 
-describe("serve while the database server is a standby", () => {
+describe("starting the service while the database server is a standby", () => {
   it.scopedLive(
     "if the database server is a PostgreSQL standby, the CLI verb serve waits for a primary",
     () =>
@@ -131,7 +131,7 @@ describe("serve while the database server is a standby", () => {
   )
 
   it.scopedLive(
-    "opening a database on a PostgreSQL standby fails if no primary takes the standby's place within the time limit",
+    "opening a database on a PostgreSQL standby fails if no primary takes its place in time",
     () =>
       Effect.gen(function* () {
         const url = Redacted.make(onStandby(yield* newDatabase))

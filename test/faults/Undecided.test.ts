@@ -288,11 +288,12 @@ const lockedSqlite = Effect.gen(function* () {
 
 describe("a locked SQLite file", () => suite(lockedSqlite, { reads: true }))
 
-describe("a frozen PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
+describe("a frozen PostgreSQL server", () => suite(stoppedPostgres, { reads: false }))
 
-describe("a PostgreSQL whose answer to COMMIT is lost", () => suite(silentCommit, { reads: true }))
+describe("a PostgreSQL server whose answer to a COMMIT is lost", () =>
+  suite(silentCommit, { reads: true }))
 
-describe("a lost answer to COMMIT", () => {
+describe("when the answer to a COMMIT is lost", () => {
   /**
    * After the lost answer, the next transaction fails too, so the service cannot find out whether
    * the COMMIT succeeded.
