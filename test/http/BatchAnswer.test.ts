@@ -34,7 +34,7 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
 
 describe("the JSON of a batch answer", () => {
   it.prop(
-    "a batch answer fits the contract and has the outcome of each URL",
+    "a batch answer fits the contract and contains the outcome of each URL",
     { report },
     ({ report }) => {
       const json = jsonOf(report)

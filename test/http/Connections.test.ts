@@ -117,7 +117,7 @@ const early: ReadonlyArray<
 
 describe("an answer that is sent before the request body has arrived", () => {
   for (const [status, line, headers] of early) {
-    it.scopedLive(`a client that does not end its body is cut off after a ${status}`, () =>
+    it.scopedLive(`a client that does not finish its body is cut off after a ${status}`, () =>
       Effect.gen(function* () {
         const { connections, key, url } = yield* start({ limits })
         const connection = yield* connect(url, { closes: false })

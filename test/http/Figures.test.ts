@@ -97,45 +97,47 @@ for (const [name, database] of ofRun(databases)) {
     })
 
   describe(`figures in ${name}`, () => {
-    it.scopedLive("figures are bought, known or stale, and each failure has a cause", () =>
-      Effect.gen(function* () {
-        const { books, client } = yield* running(
-          stored("example.com/", hoursAgo(0.5)),
-          stored("failing.example.com/", hoursAgo(1.5)),
-          stored("failing.example.org/", hoursAgo(2.5)),
-        )
-        const urls = [
-          "example.com",
-          "example.org",
-          "failing.example.com",
-          "failing.example.org",
-          "unknown.example.com",
-          "localhost",
-        ]
-        const sourcesOf = (options: { readonly maxAgeSeconds?: number }) =>
-          Effect.gen(function* () {
-            const asked = { ...options, provenance: true }
-            const promised = yield* Effect.promise(() => client.check(urls, asked))
-            return promised.outcomes.map((outcome): string | undefined =>
-              "reason" in outcome ? outcome.cause : outcome.provenance?.source,
-            )
-          })
-        const rest = ["stale", "failed", "unknown", "invalid"]
-        const preview = yield* Effect.promise(() => client.preview(urls))
-        assert.deepInclude(preview.summary, { known: 1, toBuy: 4 })
-        assert.deepStrictEqual(yield* sourcesOf({}), ["known", "bought", ...rest])
-        assert.strictEqual((yield* books).charged, 2 * 3)
-        assert.deepStrictEqual(yield* sourcesOf({}), ["known", "known", ...rest])
-        const fresh = { maxAgeSeconds: 600 }
-        const asOld = yield* Effect.promise(() => client.preview(urls, fresh))
-        // The service remembers which targets the vendor does not know, whatever age the client
-        // accepts.
-        assert.deepInclude(asOld.summary, { known: 2, toBuy: 3 })
-        assert.deepStrictEqual(yield* sourcesOf(fresh), ["bought", "known", ...rest])
-      }),
+    it.scopedLive(
+      "figures are reported as bought, known or stale, and each failure has a cause",
+      () =>
+        Effect.gen(function* () {
+          const { books, client } = yield* running(
+            stored("example.com/", hoursAgo(0.5)),
+            stored("failing.example.com/", hoursAgo(1.5)),
+            stored("failing.example.org/", hoursAgo(2.5)),
+          )
+          const urls = [
+            "example.com",
+            "example.org",
+            "failing.example.com",
+            "failing.example.org",
+            "unknown.example.com",
+            "localhost",
+          ]
+          const sourcesOf = (options: { readonly maxAgeSeconds?: number }) =>
+            Effect.gen(function* () {
+              const asked = { ...options, provenance: true }
+              const promised = yield* Effect.promise(() => client.check(urls, asked))
+              return promised.outcomes.map((outcome): string | undefined =>
+                "reason" in outcome ? outcome.cause : outcome.provenance?.source,
+              )
+            })
+          const rest = ["stale", "failed", "unknown", "invalid"]
+          const preview = yield* Effect.promise(() => client.preview(urls))
+          assert.deepInclude(preview.summary, { known: 1, toBuy: 4 })
+          assert.deepStrictEqual(yield* sourcesOf({}), ["known", "bought", ...rest])
+          assert.strictEqual((yield* books).charged, 2 * 3)
+          assert.deepStrictEqual(yield* sourcesOf({}), ["known", "known", ...rest])
+          const fresh = { maxAgeSeconds: 600 }
+          const asOld = yield* Effect.promise(() => client.preview(urls, fresh))
+          // The service remembers which targets the vendor does not know, whatever age the client
+          // accepts.
+          assert.deepInclude(asOld.summary, { known: 2, toBuy: 3 })
+          assert.deepStrictEqual(yield* sourcesOf(fresh), ["bought", "known", ...rest])
+        }),
     )
 
-    it.scopedLive("the history has what was bought a lifetime ago, or is off", () =>
+    it.scopedLive("the history shows figures once they are a cache lifetime old, or is off", () =>
       Effect.gen(function* () {
         const { check, client, databaseUrl } = yield* running(
           stored("example.com/", hoursAgo(48), 39),

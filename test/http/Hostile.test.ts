@@ -261,7 +261,7 @@ describe("a hostile request body", () => {
     }),
   )
 
-  it.scopedLive("the connection of a chunked body without an end is cut", () =>
+  it.scopedLive("the connection of a chunked body that never ends is cut", () =>
     Effect.gen(function* () {
       const { credits, key, log, url } = yield* start()
       const connection = yield* connect(url)
@@ -317,26 +317,28 @@ describe("a hostile request body", () => {
 })
 
 describe("a client that hangs up", () => {
-  it.scopedLive("a client that hangs up during the lookup is charged for what succeeds", () =>
-    Effect.gen(function* () {
-      const gate = yield* Effect.makeLatch()
-      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
-      const { books, charges, check } = yield* start({ provider: provider.layer })
-      const client = yield* Effect.fork(check(["example.com", "example.org"]))
-      yield* eventually("the provider is asked", () => provider.calls.length === 1)
-      yield* Fiber.interrupt(client)
-      assert.deepStrictEqual(yield* books, { available: 998, held: 2, charged: 0 })
-      yield* gate.open
-      yield* eventually(
-        "the hold ends",
-        Effect.map(books, ({ held }) => held === 0),
-      )
-      assert.deepStrictEqual(yield* books, { available: 998, held: 0, charged: 2 })
-      assert.lengthOf(yield* charges, 1)
-    }),
+  it.scopedLive(
+    "a client that hangs up during the lookup is charged for the URLs that succeed",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Effect.makeLatch()
+        const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+        const { books, charges, check } = yield* start({ provider: provider.layer })
+        const client = yield* Effect.fork(check(["example.com", "example.org"]))
+        yield* eventually("the provider is asked", () => provider.calls.length === 1)
+        yield* Fiber.interrupt(client)
+        assert.deepStrictEqual(yield* books, { available: 998, held: 2, charged: 0 })
+        yield* gate.open
+        yield* eventually(
+          "the hold ends",
+          Effect.map(books, ({ held }) => held === 0),
+        )
+        assert.deepStrictEqual(yield* books, { available: 998, held: 0, charged: 2 })
+        assert.lengthOf(yield* charges, 1)
+      }),
   )
 
-  it.scopedLive("a client that hangs up leaves another client's lookup of its URL alone", () =>
+  it.scopedLive("a client that hangs up does not end another client's lookup of the same URL", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
