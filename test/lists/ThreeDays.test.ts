@@ -187,10 +187,12 @@ describe("three days of lists and faults", () => {
     Effect.zipRight(fakeClock, threeDays(memoryAnswers(), seed, blind)),
   )
 
-  it.scopedLive("charge each target once with a file", () =>
-    Effect.gen(function* () {
-      yield* fakeClock
-      yield* threeDays(yield* SqlAnswers.open(join(yield* folder, "answers.db")), 7)
-    }),
+  it.scopedLive(
+    "three days of lists and faults charge each target once, with the answers in a file",
+    () =>
+      Effect.gen(function* () {
+        yield* fakeClock
+        yield* threeDays(yield* SqlAnswers.open(join(yield* folder, "answers.db")), 7)
+      }),
   )
 })

@@ -138,7 +138,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a bulk check with a key that may not read cannot name the price, and a suspended account ends it",
+    "a bulk check with a key that may not read cannot tell the price, and ends if the account is suspended",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, issueKey, list, suspend } = yield* service(10)
@@ -195,7 +195,7 @@ describe("a bulk check that is stopped", () => {
 
 describe("the files of a bulk check", () => {
   it.scopedLive(
-    "a CSV keeps the list's own columns before ours, unless the URL alone is asked for",
+    "the CSV output keeps the list's own columns before the figures, unless only the URL is requested",
     () =>
       Effect.gen(function* () {
         const { args, cwd, read } = yield* service(100)
@@ -219,7 +219,7 @@ describe("the files of a bulk check", () => {
   )
 
   it.scopedLive(
-    "an extension that cannot be written is refused, and nothing is charged",
+    "an output format that cannot be written is refused, and nothing is charged",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -239,9 +239,9 @@ describe("the files of a bulk check", () => {
 /**
  * Checks lists of the same 199 addresses under other names, in another order, and through a pipe.
  */
-describe("what was paid", () => {
+describe("what a bulk check has paid for", () => {
   it.scopedLive(
-    "is not paid again for a renamed, moved, piped, shuffled, split or grown list",
+    "a bulk check does not pay again for a renamed, moved, piped, shuffled, split or grown list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, list, url } = yield* service(1000)
@@ -292,26 +292,28 @@ describe("what was paid", () => {
     timeout,
   )
 
-  it.scopedLive("is kept in one file that its user alone may read, without the key", () =>
-    Effect.gen(function* () {
-      const { args, books, cwd, key, list } = yield* service(100)
-      writeFileSync(join(cwd, "list.txt"), "url,note\nexample.com,private\n")
-      assert.strictEqual((yield* verb(cwd, args)).code, 0)
-      const folder = join(stateFolder(cwd), "authority")
-      assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
-      for (const name of readdirSync(folder)) {
-        assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
-        const text = readFileSync(join(folder, name), "latin1")
-        assert.isFalse(text.includes(key) || text.includes("private"))
-      }
-      list(["example.com"])
-      for (const answers of ["none", "other.db", "other.db"])
-        assert.strictEqual((yield* verb(cwd, [...args, "--answers", answers])).code, 0)
-      assert.strictEqual((yield* books).charged, 3)
-    }),
+  it.scopedLive(
+    "a bulk check keeps its answers in one file that only its user can read, without the key",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, key, list } = yield* service(100)
+        writeFileSync(join(cwd, "list.txt"), "url,note\nexample.com,private\n")
+        assert.strictEqual((yield* verb(cwd, args)).code, 0)
+        const folder = join(stateFolder(cwd), "authority")
+        assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
+        for (const name of readdirSync(folder)) {
+          assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
+          const text = readFileSync(join(folder, name), "latin1")
+          assert.isFalse(text.includes(key) || text.includes("private"))
+        }
+        list(["example.com"])
+        for (const answers of ["none", "other.db", "other.db"])
+          assert.strictEqual((yield* verb(cwd, [...args, "--answers", answers])).code, 0)
+        assert.strictEqual((yield* books).charged, 3)
+      }),
   )
 
-  it.scopedLive("is answered once when two runs check one list at once", () =>
+  it.scopedLive("two bulk checks of one list at the same time pay for each target once", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
@@ -331,7 +333,7 @@ describe("what was paid", () => {
   )
 })
 
-describe("a bulk check that cannot begin", () => {
+describe("a bulk check that cannot start", () => {
   it.scopedLive(
     "a bulk check with a wrong key or address fails with one line and makes no file",
     () =>
@@ -383,7 +385,7 @@ describe("the output of the bulk check", () => {
   )
 
   it.scopedLive(
-    "a bulk check does not write through a link at the place of its answers or its partial output",
+    "a bulk check does not write through a link in place of its answers or its partial output",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, read } = yield* service(100)

@@ -40,7 +40,7 @@ describe("a CLI verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
-    "a backup and a restore whose report cannot be written say that they are done",
+    "a backup and a restore whose report cannot be written still say that they are done",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -251,7 +251,7 @@ describe("a program that waits for the lock of a restore", () => {
   )
 })
 
-describe("restore refuses a file and changes nothing", () => {
+describe("restoring from an unusable file", () => {
   const changed = (cwd: string, file: string, statements: string) => {
     copyFileSync(join(cwd, "copy.db"), file)
     const database = new DatabaseSync(file)

@@ -89,7 +89,7 @@ it.scoped(
     }),
 )
 
-describe("an unusable result of the http provider", () => {
+describe("an unusable result from the http provider", () => {
   const cases: Record<string, (item: object) => ReadonlyArray<unknown>> = {
     "the result is missing": () => [],
     "the result has an error": () => [{ url: a, error: "no\nfigures" }],
@@ -157,13 +157,15 @@ for (const body of [
   { error: { code: 7, message: "out of order" } },
   { detail: "out of order" },
 ]) {
-  it.scoped(`the vendor's own words are in the error: ${JSON.stringify(body)}`, () =>
-    Effect.gen(function* () {
-      const vendor = yield* make
-      vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
-      const error = yield* Effect.flip(ask(vendor, a))
-      assert.strictEqual(error.detail, "HTTP 400, out of order")
-    }),
+  it.scoped(
+    `the error of the http provider quotes the vendor's own words: ${JSON.stringify(body)}`,
+    () =>
+      Effect.gen(function* () {
+        const vendor = yield* make
+        vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
+        const error = yield* Effect.flip(ask(vendor, a))
+        assert.strictEqual(error.detail, "HTTP 400, out of order")
+      }),
   )
 }
 
@@ -195,7 +197,7 @@ it.scoped(
     }),
 )
 
-it.scoped("the http provider checks its token with a call without targets", () =>
+it.scoped("the http provider checks its token with a call that contains no targets", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     assert.deepStrictEqual(yield* status(vendor), {})
@@ -206,7 +208,7 @@ it.scoped("the http provider checks its token with a call without targets", () =
   }),
 )
 
-describe("the documents of the protocol", () => {
+describe("the published OpenAPI document of the http provider", () => {
   const folder = join(import.meta.dirname, "../../scripts/http-provider")
 
   it.scoped("the http provider sends and reads what the examples in openapi.json show", () =>

@@ -116,24 +116,26 @@ const installing = Effect.map(consumer, (project) => {
   return { project, client: reader("authority-metrics-client"), whole: reader("authority-metrics") }
 })
 
-describe("the packed client", () => {
-  it.scopedLive("the whole package has the same clients, as its main export and as /client", () =>
-    Effect.gen(function* () {
-      const { client, whole } = yield* installing
-      const { exports } = JSON.parse(whole("package.json"))
-      assert.deepStrictEqual(exports["."], exports["./client"])
-      assert.strictEqual(exports["./client"].default, "./client.js")
-      for (const file of ["client.js", "client-effect.js"]) {
-        assert.strictEqual(whole(file), client(file))
-      }
-      for (const example of examples) {
-        const renamed = example.replace('"authority-metrics-client', '"authority-metrics/client')
-        assert.include(whole("README.md"), renamed)
-      }
-    }),
+describe("the packed client package", () => {
+  it.scopedLive(
+    "the whole package contains the same clients, as its main export and as /client",
+    () =>
+      Effect.gen(function* () {
+        const { client, whole } = yield* installing
+        const { exports } = JSON.parse(whole("package.json"))
+        assert.deepStrictEqual(exports["."], exports["./client"])
+        assert.strictEqual(exports["./client"].default, "./client.js")
+        for (const file of ["client.js", "client-effect.js"]) {
+          assert.strictEqual(whole(file), client(file))
+        }
+        for (const example of examples) {
+          const renamed = example.replace('"authority-metrics-client', '"authority-metrics/client')
+          assert.include(whole("README.md"), renamed)
+        }
+      }),
   )
 
-  it.scopedLive("both packed clients have the same class of each error", () =>
+  it.scopedLive("both packed clients share the same error classes", () =>
     Effect.gen(function* () {
       const project = yield* consumer
       const code = `import * as promise from "authority-metrics-client"

@@ -71,7 +71,7 @@ const checkOnce = (
     return { key, outcomes, left }
   }).pipe(Effect.scoped)
 
-describe("a service with the program's own vendor", () => {
+describe("a service embedded with the host program's vendor", () => {
   const urls = ["example.com", "example.net", "example.org"]
   const outcomes = [
     checked("example.com", Provider.Fake.figures),
@@ -108,7 +108,7 @@ describe("a service with the program's own vendor", () => {
   )
 
   it.scopedLive(
-    "the service does not retry failed calls to a MetricsProvider that the user's program supplies",
+    "the service does not retry failed calls to a MetricsProvider that the host program supplies",
     () =>
       Effect.gen(function* () {
         const vendor = countingVendor()
@@ -126,9 +126,9 @@ describe("a service with the program's own vendor", () => {
   )
 })
 
-describe("a service with a ledger of the program's own", () => {
+describe("a service embedded with the host program's ledger", () => {
   it.scopedLive(
-    "the service takes the credits from the program's own ledger, and the accounts and keys from the database",
+    "the service takes the credits from the host program's ledger, and the accounts and keys from the database",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile
@@ -198,7 +198,7 @@ describe("a service with a ledger of the program's own", () => {
   )
 })
 
-it.scopedLive("a ledger of the program's own that never answers keeps no request", () =>
+it.scopedLive("a host program's ledger that never answers does not block requests", () =>
   Effect.gen(function* () {
     const never = Layer.map(ledgerOf([]), (context) =>
       Context.add(context, Server.CreditLedger, {
@@ -294,7 +294,7 @@ describe("the service for tests", () => {
     assert.strictEqual((await clientOf(service).check(["example.com"])).creditsUsed, 1)
   })
 
-  it("a provider's figures that are not numbers fail their URL alone, which is not charged", async () => {
+  it("figures that are not numbers fail only their own URL, which is not charged", async () => {
     const figures = JSON.parse(`{
       "example.com": { "domainAuthority": 91, "pageAuthority": 74 },
       "example.net": { "domainAuthority": "91", "pageAuthority": 74 },

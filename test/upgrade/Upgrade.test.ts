@@ -297,7 +297,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
     )
 
     describe(`the ${dialect} database ${dump}, of schema 16`, () => {
-      it.scopedLive("the entries are valid, and the audit log goes on after its lines", () =>
+      it.scopedLive("after an upgrade, the entries are valid, and the audit log continues", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           yield* Effect.gen(function* () {
@@ -316,7 +316,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("budgets count what was charged and what is held of them", () =>
+      it.scopedLive("after an upgrade, budgets count what was charged and is held", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           const ids = recorded.budgets.map(({ key }) => key)
@@ -330,7 +330,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("usage is counted as before", () =>
+      it.scopedLive("after an upgrade, usage is counted as before", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           yield* Effect.gen(function* () {
@@ -345,7 +345,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("the sums of what calls cost are taken over", () =>
+      it.scopedLive("after an upgrade, the sums of what vendor calls cost are kept", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           const days = Effect.flatMap(Costs, (costs) => costs.days({}))
