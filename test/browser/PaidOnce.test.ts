@@ -54,124 +54,136 @@ const visitLater = async (page: Page, key: string, days = 0) => {
 const sentence = (page: Page) => page.locator(".plan summary").innerText()
 
 describe.skipIf(isMissing)("an address in the console", () => {
-  browserTest("is paid once over lists that are cut, mixed and grown, for a month", async (run) => {
-    const { books, key, url } = await run(service(2000))
-    const { page } = await run(visit(url, "/console"))
-    const all = sites(700)
-    const mixed = [...all.slice(0, 120), ...all.slice(300, 480)].toReversed()
-    const lists = [
-      { day: 0, list: all.slice(0, 300), charged: 300, planned: "300 to check" },
-      { day: 0, list: mixed, charged: 480, planned: "120 answered today (0 credits), 180 to" },
-      { day: 1, list: all.slice(50, 150), charged: 480, planned: "2 days (0 credits), 0 to" },
-      { day: 2, list: all, charged: 700, planned: "480 answered in the last 3 days" },
-      { day: 31, list: all.slice(0, 10), charged: 710, planned: "10 addresses: 10 to check" },
-    ]
-    for (const { charged, day, list, planned } of lists) {
-      await visitLater(page, key, day)
-      await paste(page, list)
-      await start(page)
-      await heading(page, `Done: ${list.length} addresses`)
-      assert.include(await sentence(page), planned)
-      assert.deepInclude(await run(books), { held: 0, charged })
-    }
-  })
-
-  browserTest("is bought anew when its answer is too old, but once in one check", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    const from = async (value: string) => {
-      await edit(page)
-      await page.getByLabel("Use answers that are kept here from").selectOption(value)
-    }
-    const list = [...sites(60), "provider-error.example.com"]
-    await page.getByLabel("API key").fill(key)
-    await type(page, list)
-    await start(page)
-    await heading(page, "Done: 61 addresses")
-
-    await visitLater(page, key, 2)
-    await type(page, list)
-    await start(page)
-    await heading(page, "Done: 61 addresses")
-    assert.strictEqual((await run(books)).charged, 60)
-    await from("today")
-    await press(page, /^Checked$/)
-    await page.locator(".tally div:not([class])", { hasText: /^0 / }).waitFor(gone)
-    await heading(page, "Done: 61 addresses")
-    assert.strictEqual((await run(books)).charged, 120)
-
-    await from("never: always new")
-    await press(page, /^Checked$/)
-    await page.getByText("This start costs at most 61 credits.").waitFor()
-    assert.strictEqual((await run(books)).charged, 120)
-    await press(page, "Check, at most 61 credits")
-    await heading(page, "Done: 61 addresses")
-    await press(page, "Retry the failed address")
-    await page.getByText("60 answered").waitFor()
-    await heading(page, "Done: 61 addresses")
-    assert.deepInclude(await run(books), { held: 0, charged: 180 })
-  })
-
-  browserTest("whose answer was lost for a day is charged again by choice only", async (run) => {
-    const { books, key, url } = await run(service())
-    const { examine, page } = await run(visit(url, "/console"))
-    await useKey(page, key)
-    await type(page, sites(120))
-    const lost = await loseAnswers(page, 1)
-    await start(page)
-    await page.locator(".done").getByText("50", { exact: true }).waitFor()
-    while (lost() < 2) await page.waitForTimeout(20)
-    assert.strictEqual((await run(books)).charged, 120)
-
-    await visitLater(page, key, 1)
-    await page.unroute(batches)
-    await type(page, sites(120))
-    await start(page)
-    await page
-      .getByText(
-        "70 addresses were sent more than 23 hours ago without an answer and may be charged a second time (up to 70 credits), because the service keeps answers for a day.",
-      )
-      .waitFor()
-    await examine("doubtful")
-    await press(page, "Leave them out, at most 0 credits")
-    await heading(page, "Stopped: 70 of 120 addresses left to check")
-    assert.strictEqual((await run(books)).charged, 120)
-
-    await press(page, "Continue")
-    await press(page, "Check them again, at most 70 credits")
-    await heading(page, "Done: 120 addresses")
-    assert.deepStrictEqual(await tally(page), ["120", "0", "0", "70"])
-    assert.deepInclude(await run(books), { held: 0, charged: 190 })
-  })
-
-  browserTest("that was sent without an answer is repeated with its batch", async (run) => {
-    const { books, key, url } = await run(service())
-    const { examine, page } = await run(visit(url, "/console"))
-    await useKey(page, key)
-    await type(page, sites(120))
-    const lost = await loseAnswers(page, 1)
-    await start(page)
-    await page.locator(".done").getByText("50", { exact: true }).waitFor()
-    while (lost() < 2) await page.waitForTimeout(20)
-
-    await visitLater(page, key)
-    await page.unroute(batches)
-    await type(page, ["site-119.com", "new.com"])
-    await press(page, "What does it cost?")
-    await page.getByText("Not in the list, but in the same").waitFor()
-    const plan = "2 addresses: 2 to check, 19 more that are repeated with them, at most 21"
-    assert.include(await sentence(page), plan)
-    await examine("repeated")
-    await press(page, "Check, at most 21 credits")
-    await heading(page, "Done: 2 addresses")
-    await type(page, sites(120))
-    await start(page)
-    await heading(page, "Done: 120 addresses")
-    assert.deepInclude(await run(books), { held: 0, charged: 121 })
-  })
+  browserTest(
+    "an address is paid for once a month, in lists that are cut, mixed and extended",
+    async (run) => {
+      const { books, key, url } = await run(service(2000))
+      const { page } = await run(visit(url, "/console"))
+      const all = sites(700)
+      const mixed = [...all.slice(0, 120), ...all.slice(300, 480)].toReversed()
+      const lists = [
+        { day: 0, list: all.slice(0, 300), charged: 300, planned: "300 to check" },
+        { day: 0, list: mixed, charged: 480, planned: "120 answered today (0 credits), 180 to" },
+        { day: 1, list: all.slice(50, 150), charged: 480, planned: "2 days (0 credits), 0 to" },
+        { day: 2, list: all, charged: 700, planned: "480 answered in the last 3 days" },
+        { day: 31, list: all.slice(0, 10), charged: 710, planned: "10 addresses: 10 to check" },
+      ]
+      for (const { charged, day, list, planned } of lists) {
+        await visitLater(page, key, day)
+        await paste(page, list)
+        await start(page)
+        await heading(page, `Done: ${list.length} addresses`)
+        assert.include(await sentence(page), planned)
+        assert.deepInclude(await run(books), { held: 0, charged })
+      }
+    },
+  )
 
   browserTest(
-    "is paid once in a list that repeats it, with its figures in each row",
+    "an address is bought again when its answer is too old, but only once in a check",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      const from = async (value: string) => {
+        await edit(page)
+        await page.getByLabel("Use answers that are kept here from").selectOption(value)
+      }
+      const list = [...sites(60), "provider-error.example.com"]
+      await page.getByLabel("API key").fill(key)
+      await type(page, list)
+      await start(page)
+      await heading(page, "Done: 61 addresses")
+
+      await visitLater(page, key, 2)
+      await type(page, list)
+      await start(page)
+      await heading(page, "Done: 61 addresses")
+      assert.strictEqual((await run(books)).charged, 60)
+      await from("today")
+      await press(page, /^Checked$/)
+      await page.locator(".tally div:not([class])", { hasText: /^0 / }).waitFor(gone)
+      await heading(page, "Done: 61 addresses")
+      assert.strictEqual((await run(books)).charged, 120)
+
+      await from("never: always new")
+      await press(page, /^Checked$/)
+      await page.getByText("This start costs at most 61 credits.").waitFor()
+      assert.strictEqual((await run(books)).charged, 120)
+      await press(page, "Check, at most 61 credits")
+      await heading(page, "Done: 61 addresses")
+      await press(page, "Retry the failed address")
+      await page.getByText("60 answered").waitFor()
+      await heading(page, "Done: 61 addresses")
+      assert.deepInclude(await run(books), { held: 0, charged: 180 })
+    },
+  )
+
+  browserTest(
+    "an address whose answer was lost a day ago is charged again only if the user agrees",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { examine, page } = await run(visit(url, "/console"))
+      await useKey(page, key)
+      await type(page, sites(120))
+      const lost = await loseAnswers(page, 1)
+      await start(page)
+      await page.locator(".done").getByText("50", { exact: true }).waitFor()
+      while (lost() < 2) await page.waitForTimeout(20)
+      assert.strictEqual((await run(books)).charged, 120)
+
+      await visitLater(page, key, 1)
+      await page.unroute(batches)
+      await type(page, sites(120))
+      await start(page)
+      await page
+        .getByText(
+          "70 addresses were sent more than 23 hours ago without an answer and may be charged a second time (up to 70 credits), because the service keeps answers for a day.",
+        )
+        .waitFor()
+      await examine("doubtful")
+      await press(page, "Leave them out, at most 0 credits")
+      await heading(page, "Stopped: 70 of 120 addresses left to check")
+      assert.strictEqual((await run(books)).charged, 120)
+
+      await press(page, "Continue")
+      await press(page, "Check them again, at most 70 credits")
+      await heading(page, "Done: 120 addresses")
+      assert.deepStrictEqual(await tally(page), ["120", "0", "0", "70"])
+      assert.deepInclude(await run(books), { held: 0, charged: 190 })
+    },
+  )
+
+  browserTest(
+    "an address that was sent without an answer is sent again with its batch",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { examine, page } = await run(visit(url, "/console"))
+      await useKey(page, key)
+      await type(page, sites(120))
+      const lost = await loseAnswers(page, 1)
+      await start(page)
+      await page.locator(".done").getByText("50", { exact: true }).waitFor()
+      while (lost() < 2) await page.waitForTimeout(20)
+
+      await visitLater(page, key)
+      await page.unroute(batches)
+      await type(page, ["site-119.com", "new.com"])
+      await press(page, "What does it cost?")
+      await page.getByText("Not in the list, but in the same").waitFor()
+      const plan = "2 addresses: 2 to check, 19 more that are repeated with them, at most 21"
+      assert.include(await sentence(page), plan)
+      await examine("repeated")
+      await press(page, "Check, at most 21 credits")
+      await heading(page, "Done: 2 addresses")
+      await type(page, sites(120))
+      await start(page)
+      await heading(page, "Done: 120 addresses")
+      assert.deepInclude(await run(books), { held: 0, charged: 121 })
+    },
+  )
+
+  browserTest(
+    "an address that a list repeats is paid for once, and each row shows its figures",
     async (run) => {
       const { books, key, url } = await run(service())
       const { examine, page } = await run(visit(url, "/console"))
@@ -234,7 +246,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
     },
   )
 
-  browserTest("a double click on a button that starts a check pays once", async (run) => {
+  browserTest("a double click on a button that starts a check pays only once", async (run) => {
     const { books, key, url } = await run(service())
     const { page } = await run(visit(url, "/console"))
     await useKey(page, key)
@@ -248,51 +260,57 @@ describe.skipIf(isMissing)("an address in the console", () => {
     assert.deepInclude(await run(books), { held: 0, charged: 120 })
   })
 
-  browserTest("the console asks above the limit that the user sets, and keeps it", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    await type(page, sites(3))
-    await useKey(page, key)
-    await page.getByLabel("Ask before a check").fill("20")
-    await page.keyboard.press("Enter")
-    await page.waitForTimeout(500)
-    assert.strictEqual(await page.locator(".tally").count(), 0)
-    await page.reload()
-    await page.getByLabel("API key").fill(key)
-    await type(page, sites(21))
-    await start(page)
-    await page.getByText("This is more than 20 credits").waitFor()
-    await press(page, "Do not check")
-    await heading(page, "Stopped: 21 of 21 addresses left to check")
-    assert.strictEqual((await run(books)).charged, 0)
-    await type(page, sites(20))
-    await start(page)
-    await heading(page, "Done: 20 addresses")
-    assert.strictEqual((await run(books)).charged, 20)
-  })
-
-  browserTest("a key that is to be remembered stays until the user forgets it", async (run) => {
-    const { key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    const remember = page.getByLabel("Remember the key on this device")
-    assert.isFalse(await remember.isChecked())
-    await useKey(page, key)
-    await page.reload()
-    await page.getByLabel("API key").waitFor()
-    await remember.check()
-    await useKey(page, key)
-    await page.reload()
-    await page.getByText("1,000 credits available").waitFor()
-    await openKey(page)
-    await press(page, "Forget this key")
-    const kept = () => page.evaluate("JSON.stringify({ ...localStorage })")
-    assert.notInclude(String(await kept()), key.slice(3))
-    await page.reload()
-    await page.getByLabel("API key").waitFor()
-  })
+  browserTest(
+    "the console asks before it spends more than the user's limit, and remembers the limit",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      await type(page, sites(3))
+      await useKey(page, key)
+      await page.getByLabel("Ask before a check").fill("20")
+      await page.keyboard.press("Enter")
+      await page.waitForTimeout(500)
+      assert.strictEqual(await page.locator(".tally").count(), 0)
+      await page.reload()
+      await page.getByLabel("API key").fill(key)
+      await type(page, sites(21))
+      await start(page)
+      await page.getByText("This is more than 20 credits").waitFor()
+      await press(page, "Do not check")
+      await heading(page, "Stopped: 21 of 21 addresses left to check")
+      assert.strictEqual((await run(books)).charged, 0)
+      await type(page, sites(20))
+      await start(page)
+      await heading(page, "Done: 20 addresses")
+      assert.strictEqual((await run(books)).charged, 20)
+    },
+  )
 
   browserTest(
-    "whose answer does not fit into the browser is fetched again for free",
+    "a key that the user wants to be remembered stays until the user removes it",
+    async (run) => {
+      const { key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      const remember = page.getByLabel("Remember the key on this device")
+      assert.isFalse(await remember.isChecked())
+      await useKey(page, key)
+      await page.reload()
+      await page.getByLabel("API key").waitFor()
+      await remember.check()
+      await useKey(page, key)
+      await page.reload()
+      await page.getByText("1,000 credits available").waitFor()
+      await openKey(page)
+      await press(page, "Forget this key")
+      const kept = () => page.evaluate("JSON.stringify({ ...localStorage })")
+      assert.notInclude(String(await kept()), key.slice(3))
+      await page.reload()
+      await page.getByLabel("API key").waitFor()
+    },
+  )
+
+  browserTest(
+    "an address whose answer does not fit into the browser is fetched again for free",
     async (run) => {
       const { books, key, url } = await run(service())
       const { page } = await run(visit(url, "/console"))
@@ -315,7 +333,7 @@ describe.skipIf(isMissing)("an address in the console", () => {
     },
   )
 
-  browserTest("has no answer of another account", async (run) => {
+  browserTest("an address is not answered with the answer of another account", async (run) => {
     const { accounts, books, key, keys, ledger, url } = await run(service())
     const { page } = await run(visit(url, "/console"))
     await useKey(page, key)
@@ -335,85 +353,97 @@ describe.skipIf(isMissing)("an address in the console", () => {
     assert.strictEqual((await run(books)).charged, 20)
   })
 
-  browserTest("is not paid by a key that the user took away from the waiting plan", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    await useKey(page, key)
-    await type(page, sites(10))
-    await press(page, "What does it cost?")
-    await page.getByText("This start costs at most 10 credits.").waitFor()
-    await openKey(page)
-    await press(page, "Use another key")
-    await page.getByRole("button", { name: "Check, at most" }).waitFor(gone)
-    await press(page, "Continue")
-    await page.getByText("Enter a key first.").waitFor()
-    await page.getByLabel("API key").fill(key)
-    await press(page, "Continue")
-    await page.getByText("This start costs at most 10 credits.").waitFor()
-    assert.strictEqual((await run(books)).charged, 0)
-  })
+  browserTest(
+    "an address is not paid for with a key that the user has removed from the waiting plan",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      await useKey(page, key)
+      await type(page, sites(10))
+      await press(page, "What does it cost?")
+      await page.getByText("This start costs at most 10 credits.").waitFor()
+      await openKey(page)
+      await press(page, "Use another key")
+      await page.getByRole("button", { name: "Check, at most" }).waitFor(gone)
+      await press(page, "Continue")
+      await page.getByText("Enter a key first.").waitFor()
+      await page.getByLabel("API key").fill(key)
+      await press(page, "Continue")
+      await page.getByText("This start costs at most 10 credits.").waitFor()
+      assert.strictEqual((await run(books)).charged, 0)
+    },
+  )
 
-  browserTest("is paid once by two windows at once, and both have its figures", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    const other = await page.context().newPage()
-    await other.goto(`${url}/console`)
-    const windows = [page, other]
-    const inBoth = (action: (page: Page) => Promise<unknown>) => Promise.all(windows.map(action))
-    await inBoth((window) => useKey(window, key))
-    await inBoth((window) =>
-      type(window, window === page ? sites(300) : sites(400).slice(100).toReversed()),
-    )
-    // Both windows have made their plans before either of them pays.
-    let arrive = () => {}
-    const arrived = new Promise<void>((resolve) => (arrive = resolve))
-    const planning = new Set<Page>()
-    await inBoth((window) =>
-      window.route("**/preview", async (route) => {
-        if (planning.add(window).size === 2) arrive()
-        await arrived
-        await route.continue()
-      }),
-    )
-    await inBoth(start)
-    await inBoth((window) => heading(window, "Done: 300 addresses"))
-    assert.deepInclude(await run(books), { held: 0, charged: 400 })
-  })
+  browserTest(
+    "an address that two windows check at once is paid for once, and both get its figures",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      const other = await page.context().newPage()
+      await other.goto(`${url}/console`)
+      const windows = [page, other]
+      const inBoth = (action: (page: Page) => Promise<unknown>) => Promise.all(windows.map(action))
+      await inBoth((window) => useKey(window, key))
+      await inBoth((window) =>
+        type(window, window === page ? sites(300) : sites(400).slice(100).toReversed()),
+      )
+      // Both windows have made their plans before either of them pays.
+      let arrive = () => {}
+      const arrived = new Promise<void>((resolve) => (arrive = resolve))
+      const planning = new Set<Page>()
+      await inBoth((window) =>
+        window.route("**/preview", async (route) => {
+          if (planning.add(window).size === 2) arrive()
+          await arrived
+          await route.continue()
+        }),
+      )
+      await inBoth(start)
+      await inBoth((window) => heading(window, "Done: 300 addresses"))
+      assert.deepInclude(await run(books), { held: 0, charged: 400 })
+    },
+  )
 
-  browserTest("that a window has sent is checked by another one after it closes", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    const other = await page.context().newPage()
-    await other.goto(`${url}/console`)
-    for (const window of [page, other]) {
-      await useKey(window, key)
-      await type(window, sites(200))
-    }
-    const lost = await loseAnswers(other, 1)
-    await start(other)
-    while (lost() < 3) await page.waitForTimeout(20)
-    await start(page)
-    await page.locator(".done").getByText("50", { exact: true }).waitFor()
-    await other.close()
-    await heading(page, "Done: 200 addresses")
-    assert.deepInclude(await run(books), { held: 0, charged: 200 })
-  })
+  browserTest(
+    "an address that a closed window had sent is checked by another window",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      const other = await page.context().newPage()
+      await other.goto(`${url}/console`)
+      for (const window of [page, other]) {
+        await useKey(window, key)
+        await type(window, sites(200))
+      }
+      const lost = await loseAnswers(other, 1)
+      await start(other)
+      while (lost() < 3) await page.waitForTimeout(20)
+      await start(page)
+      await page.locator(".done").getByText("50", { exact: true }).waitFor()
+      await other.close()
+      await heading(page, "Done: 200 addresses")
+      assert.deepInclude(await run(books), { held: 0, charged: 200 })
+    },
+  )
 
-  browserTest("is kept until the user deletes everything", async (run) => {
-    const { books, key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    await page.getByLabel("API key").fill(key)
-    await type(page, sites(10))
-    await start(page)
-    await heading(page, "Done: 10 addresses")
-    await openKey(page)
-    await press(page, "Delete everything")
-    await press(page, "Delete permanently")
-    await heading(page, "See how strong every site")
-    await visitLater(page, key)
-    await type(page, sites(10))
-    await start(page)
-    await heading(page, "Done: 10 addresses")
-    assert.strictEqual((await run(books)).charged, 20)
-  })
+  browserTest(
+    "the answer for an address is kept until the user deletes everything",
+    async (run) => {
+      const { books, key, url } = await run(service())
+      const { page } = await run(visit(url, "/console"))
+      await page.getByLabel("API key").fill(key)
+      await type(page, sites(10))
+      await start(page)
+      await heading(page, "Done: 10 addresses")
+      await openKey(page)
+      await press(page, "Delete everything")
+      await press(page, "Delete permanently")
+      await heading(page, "See how strong every site")
+      await visitLater(page, key)
+      await type(page, sites(10))
+      await start(page)
+      await heading(page, "Done: 10 addresses")
+      assert.strictEqual((await run(books)).charged, 20)
+    },
+  )
 })

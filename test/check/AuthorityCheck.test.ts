@@ -266,7 +266,7 @@ describe("a provider that fails", () => {
     ["the figure -1", wrong(-1), ["PROVIDER_ERROR", "ok"]],
     ["the figure NaN", wrong(Number.NaN), ["PROVIDER_ERROR", "ok"]],
     ["an infinite figure", wrong(Number.POSITIVE_INFINITY), ["PROVIDER_ERROR", "ok"]],
-  ])("%s does not keep the other URL from being charged", ([, outcomes, expected]) =>
+  ])("%s does not prevent the charge for the other URL", ([, outcomes, expected]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), expected)
       assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
@@ -480,7 +480,7 @@ describe("how many ledger commits a request needs", () => {
     ["cached figures with a key", knowing(() => checked(), succeeding).layer, "key", 1],
     ["bought figures", make(succeeding).layer, undefined, 2],
     ["bought figures with a key", make(succeeding).layer, "key", 2],
-  ])("the commits for %s", ([, provider, idempotencyKey, cost]) =>
+  ])("the number of ledger commits for %s is as expected", ([, provider, idempotencyKey, cost]) =>
     Effect.gen(function* () {
       const accountId = yield* newAccountWith(10)
       const service = yield* AuthorityCheck.AuthorityCheck

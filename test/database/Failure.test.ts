@@ -19,7 +19,7 @@ it.each([
   ["40001", "restart transaction: TransactionRetryWithProtoRefreshError"],
   ["40P01", "deadlock detected"],
   ["XX000", "Restart read required at: { read: 1 }"],
-])("an error %s, %s, counts as a conflict and not as a lost connection", (code, message) => {
+])("the error %s, %s, counts as a conflict and not as a lost connection", (code, message) => {
   const error = new SqlError({ cause: Object.assign(new Error(message), { code }) })
   assert.isTrue(Failure.isConflict(error))
   assert.isFalse(Failure.isDisconnection(error))

@@ -179,28 +179,31 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
   )
 })
 
-describe.runIf(hasPostgres)("an engine that commits each change of the schema by itself", () => {
-  it.scopedLive.each(["", oldData])(
-    "a migration that crashed after any statement is completed by the next start",
-    (old) =>
-      Effect.gen(function* () {
-        const url = yield* temporaryDatabase
-        const client = Effect.map(Layer.build(Postgres.layer(url)), (context) =>
-          Context.get(context, SqlClient.SqlClient),
-        )
-        const [sql, autonomous] = [yield* client, yield* client]
-        yield* execute(sql, old)
-        const { change, seen } = crashing()
-        around(sql, (text, run) =>
-          change(text, changesSchema.test(text) ? byItself(autonomous, text) : run),
-        )
-        yield* untilMigrated(sql)
-        assert.isAtLeast(seen.size, old === "" ? 30 : 8)
-        const { client: another, content } = engines.PostgreSQL
-        const reference = Context.get(yield* Layer.build(yield* another), SqlClient.SqlClient)
-        yield* execute(reference, old)
-        yield* migrateWith(reference)
-        assert.deepStrictEqual(yield* content(sql), yield* content(reference))
-      }),
-  )
-})
+describe.runIf(hasPostgres)(
+  "a migration on an engine that commits each schema change separately",
+  () => {
+    it.scopedLive.each(["", oldData])(
+      "a migration that crashed after any statement is completed by the next start",
+      (old) =>
+        Effect.gen(function* () {
+          const url = yield* temporaryDatabase
+          const client = Effect.map(Layer.build(Postgres.layer(url)), (context) =>
+            Context.get(context, SqlClient.SqlClient),
+          )
+          const [sql, autonomous] = [yield* client, yield* client]
+          yield* execute(sql, old)
+          const { change, seen } = crashing()
+          around(sql, (text, run) =>
+            change(text, changesSchema.test(text) ? byItself(autonomous, text) : run),
+          )
+          yield* untilMigrated(sql)
+          assert.isAtLeast(seen.size, old === "" ? 30 : 8)
+          const { client: another, content } = engines.PostgreSQL
+          const reference = Context.get(yield* Layer.build(yield* another), SqlClient.SqlClient)
+          yield* execute(reference, old)
+          yield* migrateWith(reference)
+          assert.deepStrictEqual(yield* content(sql), yield* content(reference))
+        }),
+    )
+  },
+)

@@ -198,7 +198,7 @@ describe("status 200", () => {
     creditsPath.replace("quota", "%71uota"),
     creditsPath.toUpperCase(),
     `/${creditsPath}`,
-  ])("the target %s is the path of the available credits", (path) =>
+  ])("the request target %s reaches the path of the available credits", (path) =>
     Effect.gen(function* () {
       const { key, send } = yield* running
       const answer = yield* send({ path, headers: { "x-api-key": key } })

@@ -240,7 +240,7 @@ describe("targets that the vendor refuses or does not know", () => {
       assert.lengthOf(vendor.calls, calls + 1)
     }))
 
-  test("after an account has caused ten refused calls in five minutes, its calls wait and others' do not", () => {
+  test("after an account has caused ten refused calls in five minutes, only other accounts' targets are sent", () => {
     const { layer, lines } = warnings()
     return Effect.gen(function* () {
       const { asked, vendor } = yield* setUp()

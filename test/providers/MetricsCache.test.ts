@@ -174,7 +174,7 @@ describe.each(databases)("MetricsCache in %s", (_, database) => {
   )
 })
 
-describe.runIf(hasPostgres)("a metrics cache in PostgreSQL that two processes use", () => {
+describe.runIf(hasPostgres)("a metrics cache in PostgreSQL, used by two processes", () => {
   it.scopedLive("two processes can store figures of the same pages concurrently", () =>
     Effect.gen(function* () {
       const database = migrated(Postgres.layer(yield* temporaryDatabase))
