@@ -31,7 +31,6 @@ const vendorFault = {
 
 type Replicas = Array<Awaited<ReturnType<Program["serve"]>>>
 
-/** One round, with a new account and a new key. */
 const runRound = async (program: Program, replicas: Replicas, round: number, isKill: boolean) => {
   await untilMidnightIsFar()
   const account = `round-${round}`

@@ -150,7 +150,6 @@ const serverEntries = {
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 
-/** The files and folders of `dist` that this build makes. */
 const files = [...Object.keys(serverEntries).map((name) => `${name}.js`), "chunks"]
 
 const bundleServer = async (dist: string) => {

@@ -17,7 +17,6 @@ import * as Traffic from "./traffic.ts"
 interface Options {
   readonly rounds: number
   readonly database: "sqlite" | "postgres"
-  /** The program's main file (default: the TypeScript sources). */
   readonly program?: string
 }
 

@@ -32,7 +32,7 @@ interface Engine {
   readonly name: string
   readonly programs?: string
   readonly isPooled?: boolean
-  /** What the machine must have. */
+  /** The program or server that the machine must have. */
   readonly needs?: string
 }
 

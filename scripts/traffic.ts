@@ -23,11 +23,9 @@ interface Options {
   readonly patienceMs?: number
   /** Returns true to send another request. `sent` is the number of requests so far. */
   readonly goesOn: (sent: number) => boolean
-  /** Called with the outcome of each request. */
   readonly onOutcome?: (outcome: Outcome) => void
 }
 
-/** The result of one request with all its attempts. */
 export interface Outcome {
   readonly targets: ReadonlyArray<string>
   /** The idempotency key, which every other request has. */

@@ -61,7 +61,6 @@ const ownEnvironment = Object.fromEntries(
 
 const running = new Set<Server["stop"]>()
 
-/** Stops all started processes that have not ended yet. */
 export const stopAll = async () => {
   await Promise.all([...running].map((stop) => stop()))
 }
@@ -112,7 +111,6 @@ interface ServiceOptions {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** Creates the accounts of the benchmark and starts the service. */
 export const startService = async ({ cwd, name, program, settings }: ServiceOptions) => {
   const { LD_PRELOAD: _, ...withoutPreload } = settings
   const command = programOf(program)
@@ -138,7 +136,6 @@ export const learn = async (server: Server) => {
   }
 }
 
-/** Sends one batch with the first API key. */
 const ask = async ({ keys, url }: Server, body: string, name?: string) => {
   const response = await fetch(url + batchPath, {
     method: "POST",

@@ -31,7 +31,6 @@ const downloaded = () => {
   return execFileSync("npx", npx, { encoding: "utf8", shell: isWindows }).trim()
 }
 
-/** Returns the path of a Node 20. */
 export const node20 = (): string => {
   const program = own() ?? downloaded()
   const found = versionOf(program)
