@@ -98,7 +98,6 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
   }).pipe(Effect.provide(store), Effect.withTracerEnabled(false), Effect.runPromise)
 
-/** New durable databases, which are removed when the layer closes. */
 const sqlite = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-bench-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),

@@ -21,7 +21,7 @@ const requests = 500
 /** Longer than the lease of a killed replica's holds. */
 const patienceMs = 90_000
 
-/** The vendor's answers take 20 to 120 ms, with an error for half of the targets. */
+/** The vendor answers after 20 to 120 ms, with an error for half of the targets. */
 const half = FakeMoz.siteError((page) => page.startsWith("fails-"))
 const vendorFault = {
   name: "half of the targets fail",
@@ -31,7 +31,6 @@ const vendorFault = {
 
 type Replicas = Array<Awaited<ReturnType<Program["serve"]>>>
 
-/** One round, with a new account and a new key. */
 const runRound = async (program: Program, replicas: Replicas, round: number, isKill: boolean) => {
   await untilMidnightIsFar()
   const account = `round-${round}`
@@ -79,7 +78,7 @@ const sumOf = (charges: ReadonlyArray<readonly [requestId: string, credits: numb
 
 const decodeKey = Schema.decodeUnknownSync(Schema.Struct({ key: Schema.String }))
 
-/** At midnight (UTC), a budget by day begins anew. `test/ledger/Budgets.test.ts` tests that. */
+/** Waits if midnight UTC is near, because daily budgets reset then. */
 const untilMidnightIsFar = async () => {
   const leftMs = 86_400_000 - (Date.now() % 86_400_000)
   if (leftMs < 180_000) await sleep(leftMs + 1000)

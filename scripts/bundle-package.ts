@@ -21,8 +21,8 @@ import { definitions, root } from "./bundle.ts"
 import { writePages } from "./pages.ts"
 
 /**
- * Writes the package to `dist`, and the client's package to a folder of it. `npm pack FOLDER` makes
- * an archive.
+ * Writes the package to `dist`, and the client package to a folder inside it. `npm pack FOLDER`
+ * makes an archive of either.
  */
 export const bundlePackage = async (dist: string) => {
   await bundleClient(dist)
@@ -53,7 +53,7 @@ const summary =
   "`authority-metrics/provider` and `authority-metrics/testing` run the service itself in a " +
   "program or a test of your own, on Node 22.14 or newer and Deno."
 
-/** The examples of the guide import the client's own package. */
+/** The guide's examples import the client package; in this readme they import `/client`. */
 const readme = `# authority-metrics\n\n${summary}\n${guide.replaceAll('"authority-metrics-client', '"authority-metrics/client')}`
 
 const packageOf = ({
@@ -86,7 +86,6 @@ const packageOf = ({
   dependencies: { "better-sqlite3": overrides["better-sqlite3"] },
 })
 
-/** The source of each client. */
 const clientEntries = {
   client: "src/client/PromiseClient.ts",
   "client-effect": "src/client/EffectClient.ts",
@@ -151,7 +150,6 @@ const serverEntries = {
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 
-/** The files and folders of `dist` that this build makes. */
 const files = [...Object.keys(serverEntries).map((name) => `${name}.js`), "chunks"]
 
 const bundleServer = async (dist: string) => {
@@ -180,10 +178,13 @@ const bundleServer = async (dist: string) => {
 
 const clientName = "authority-metrics-client"
 
-/** Where the package is made; `npm pack` packs this folder. */
+/** The folder in which the client package is built; `npm pack` packs it. */
 export const clientPackage = (dist: string) => join(dist, clientName)
 
-/** Writes the package to a folder of `dist`, which has the clients and their types already. */
+/**
+ * Writes the client package to a folder in `dist`, which must already contain the clients and their
+ * types.
+ */
 const bundleClientPackage = (dist: string, guide: string) => {
   const folder = clientPackage(dist)
   rmSync(folder, { recursive: true, force: true })
@@ -250,7 +251,10 @@ const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
   }
 }
 
-/** Copies from the declarations in `types` those of the given sources, and all that they import. */
+/**
+ * Copies the declarations of the given sources, and of everything that they import, from `types` to
+ * `to`.
+ */
 const copyTypes = (types: string, to: string, sources: ReadonlyArray<string>) => {
   for (const file of usedBy(types, sources)) cpSync(file, join(to, relative(types, file)))
 }

@@ -1,6 +1,6 @@
 /**
- * Fails when a room of `src` has more lines of code than its ceiling in `room-lines.json`. With
- * `--lower`, first lowers each ceiling to the lines that its room has.
+ * Fails if a room (a top-level folder of `src`) has more lines of code than its ceiling in
+ * `room-lines.json`. With `--lower`, first lowers each ceiling to the room's current lines.
  *
  *     node scripts/check-rooms.ts
  */

@@ -25,7 +25,7 @@ process.on("exit", () => {
   writeFileSync(cache, compiled.createCachedData())
 })
 
-/** The first line that the program prints: it listens. */
+/** The first line that the program prints says that it is listening. */
 const line = new Promise<string>((resolve) => {
   Object.assign(process.stdout, {
     write: (text: unknown, ...[done]: ReadonlyArray<unknown>) => {

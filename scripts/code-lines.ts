@@ -1,4 +1,7 @@
-/** Counts lines of code, of a text and of the rooms of `src`, and compares rooms with their ceilings. */
+/**
+ * Counts the lines of code of a text and of each room (top-level folder) of `src`, and compares the
+ * rooms with their ceilings.
+ */
 import { globSync, readFileSync } from "node:fs"
 import { join, sep } from "node:path"
 
@@ -29,7 +32,7 @@ export const linesOfRooms = (src: string): Rooms => {
   return lines
 }
 
-/** One line for each room that is above its ceiling or has none. */
+/** Returns a line for each room that exceeds its ceiling or has none. */
 export const roomsAbove = (lines: Rooms, ceilings: Rooms): ReadonlyArray<string> =>
   Object.entries(lines)
     .filter(([room, count]) => count > (ceilings[room] ?? 0))

@@ -1,8 +1,8 @@
 /**
- * Runs the conformance suite of the Model Context Protocol on the service, for each revision that
- * it speaks. The suite sends no API key, so a proxy in front of the service adds one. The files in
- * `conformance/` name what the service does not pass, and why; any other failure fails the script.
- * The argument is the executable (default: the sources).
+ * Runs the conformance suite of the Model Context Protocol against the service, for each revision
+ * of the protocol that the service supports. The suite sends no API key, so a proxy in front of the
+ * service adds one. The files in `conformance/` list the checks that the service does not pass, and
+ * why; any other failure fails the script. The argument is the executable (default: the sources).
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"

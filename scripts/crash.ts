@@ -17,13 +17,15 @@ import * as Traffic from "./traffic.ts"
 interface Options {
   readonly rounds: number
   readonly database: "sqlite" | "postgres"
-  /** The program's main file (default: the TypeScript sources). */
   readonly program?: string
 }
 
 const clientsPerProcess = 16
 const requestTimeoutMs = 1000
-/** The longest wait for the release of a killed process's holds: their lease, and a busy machine. */
+/**
+ * The longest wait for the release of a killed process's holds: their lease, plus a margin for a
+ * busy machine.
+ */
 const returnMs = requestTimeoutMs + 15_000 + 10_000
 /** A killed request is repeated until its hold is released and a new process listens. */
 const patienceMs = 2 * returnMs
@@ -76,13 +78,14 @@ const crashOn = async (program: Program, rounds: number, processes: number) => {
   const { kill, url } = await program.serve()
   urls.fill(url)
   try {
-    // The killed requests with a key are repeated until they are charged, or get a stored answer.
+    // Requests with a key that were cut off by a kill are repeated until they are charged or get a
+    // stored answer.
     const outcomes = (await Promise.all(traffic)).flat()
     await heldIsReturned(program)
     const { failures, ...tally } = Traffic.tally(outcomes, await program.charges("load"))
     assert.deepEqual({ lost: tally.lost, doubled: tally.doubled }, { lost: 0, doubled: 0 })
     assert(tally.unacknowledged <= tally.unanswered, "a request was charged twice")
-    // No answer, and a key whose hold is not released yet.
+    // Status 0 means no answer; 409 means that the hold of the key is not released yet.
     const { 0: _, 409: __, ...others } = failures
     assert.deepEqual(others, {})
     return { kills: rounds * processes, heldAtLast, ...tally }

@@ -1,7 +1,7 @@
 /**
- * Runs the suites of the ports, the fault tests of the ledger and the service itself as on a
- * distributed engine: through a proxy that refuses what such engines refuse, and answers one in
- * twenty statements and COMMITs by 40001.
+ * Runs the port suites, the fault tests of the ledger and the service itself as if on a distributed
+ * SQL engine: through a proxy that refuses what such engines refuse, and makes one in twenty
+ * statements and COMMITs fail with error 40001.
  *
  *     node scripts/engines.ts                   all servers
  *     node scripts/engines.ts --only 15         the servers whose names contain the text
@@ -9,7 +9,7 @@
  *     node scripts/engines.ts test/database          some of the tests
  *
  * The servers are PostgreSQL 18 (from npm), 18 behind PgBouncer in transaction mode, and 15 (from
- * Debian, or with `bin/postgres` in the folder POSTGRES_15).
+ * Debian, or the one whose `bin/postgres` is in the folder POSTGRES_15).
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
@@ -32,7 +32,7 @@ interface Engine {
   readonly name: string
   readonly programs?: string
   readonly isPooled?: boolean
-  /** What the machine must have. */
+  /** The program or server that the machine must have. */
   readonly needs?: string
 }
 
@@ -45,7 +45,7 @@ const engines: ReadonlyArray<Engine> = [
   { name: "PostgreSQL 15", programs: programs15, needs: join(programs15, "bin/postgres") },
 ]
 
-/** Runs the tests. Returns whether they passed, and no statement was refused. */
+/** Runs the tests. Returns true if they passed and the proxy refused no statement. */
 const test = async ({ isPooled = false, name, programs }: Engine) => {
   const server = await Postgres.start({
     durable: false,

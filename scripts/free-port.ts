@@ -10,7 +10,6 @@ export const listenOnFreePort = async (server: Server) => {
   return address.port
 }
 
-/** Returns a port that is currently free. */
 export const freePort = async () => {
   const probe = createServer()
   const port = await listenOnFreePort(probe)

@@ -104,7 +104,7 @@ interface Chapter {
   readonly pages: ReadonlyArray<{ readonly href: string; readonly title: string }>
 }
 
-/** The pages of the guide, by the people who need them. */
+/** The pages of the guide, grouped by the people who need them. */
 const readers = [
   { title: "For clients", names: ["client", "agents"] },
   {
@@ -172,7 +172,10 @@ interface Renderers {
   readonly renderApi: (props: { readonly version: string }) => string
 }
 
-/** Bundles the module that renders pages at build time, which has JSX, and returns its functions. */
+/**
+ * Bundles the module that renders pages at build time, because it contains JSX, and returns its
+ * functions.
+ */
 const renderers = async (): Promise<Renderers> => {
   const code = await bundled("src/pages/documents/Guide.tsx", { format: "esm" })
   return import(`data:text/javascript,${encodeURIComponent(code)}`)
@@ -189,7 +192,10 @@ const page = ({
   readonly style: string
   readonly body: string
   readonly scripts?: ReadonlyArray<string>
-  /** Scalar adds styles, makes HTML from Markdown, and computes hashes with WebAssembly. */
+  /**
+   * True for a page with Scalar, which adds styles, makes HTML from Markdown, and computes hashes
+   * with WebAssembly.
+   */
   readonly isScalar?: boolean
 }): BuiltPage => ({
   html: [

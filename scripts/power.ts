@@ -1,8 +1,9 @@
 /**
  * Tests power cuts. Records every write and fsync of the service's SQLite files under load. Then
- * rebuilds what a disk may hold after a power cut at a random moment: all that was synced, and a
- * random part of the other writes, some of them torn. Starts the service on each rebuilt database.
- * All that clients had got an answer for before the cut must be there. Needs Linux and a C compiler.
+ * rebuilds what a disk may hold after a power cut at a random moment: everything that was synced,
+ * and a random part of the other writes, some of them torn. Starts the service on each rebuilt
+ * database. Everything that was acknowledged to a client before the cut must be there. Needs Linux
+ * and a C compiler.
  *
  *     node scripts/power.ts [--seconds 120] [--from SEED]
  */
@@ -43,7 +44,7 @@ const clients = 8
 const loadMs = 2500
 const cutsPerRound = 60
 const extraCredits = 7
-/** The number of last answers before a cut whose requests are repeated, if they have a key. */
+/** How many of the last answered requests before a cut are repeated, if they have a key. */
 const replays = 100
 const sectorBytes = 512
 
@@ -78,7 +79,7 @@ const recordLoad = async (folder: string, library: string) => {
   })
   const now = () => statSync(recording).size
   const apiKey = await program.newKey("load")
-  // `at` is the size of the recording when the answer had arrived.
+  // `at` is the size of the recording when the answer arrived.
   const grants: Array<{ at: number; granted: number }> = []
   const answers: Array<{ at: number; outcome: Traffic.Outcome }> = []
   const grant = async () => {
@@ -138,7 +139,7 @@ const stepsOf = (recording: Buffer) => {
 class Pending<A extends { readonly at: number }> {
   readonly synced: Array<A> = []
   pending: Array<A> = []
-  /** Makes all that happened before `at` durable. */
+  /** Makes everything that happened before `at` durable. */
   sync(at: number) {
     this.synced.push(...this.pending.filter((one) => one.at < at))
     this.pending = this.pending.filter((one) => one.at >= at)
@@ -199,7 +200,10 @@ const anHourLater = Object.assign(Clock.make(), {
   currentTimeMillis: Effect.sync(() => Date.now() + 3_600_000),
 })
 
-/** Starts the service on the database in the folder. Fails when something acknowledged is lost. */
+/**
+ * Starts the service on the database in `folder`. Fails if anything that a client was told had
+ * succeeded is missing.
+ */
 const check = (folder: string, cut: number, { answers, apiKey, grants }: Recording) =>
   Effect.gen(function* () {
     yield* Sqlite.examine(join(folder, "authority.db"))
@@ -269,7 +273,7 @@ for (let seed = Number(values.from); performance.now() < end; seed++, rounds++) 
     try {
       await Effect.runPromise(Effect.scoped(check(state, cut, recording)))
     } catch (error) {
-      // The check has changed the database, so rebuild it for whoever looks for the reason.
+      // The check has changed the database, so rebuild it for whoever investigates the failure.
       cutPower(steps, cut, stateSeed, state)
       console.error(`SEED=${seed}, cut ${i} at ${cut}: the database is in ${state}`)
       throw error

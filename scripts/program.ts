@@ -6,7 +6,6 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import * as Schema from "effect/Schema"
 
-/** The program's main file in the sources. */
 const source = join(import.meta.dirname, "..", "src", "main.ts")
 
 interface Options {
@@ -16,7 +15,7 @@ interface Options {
   readonly main?: string
   /** The program and its first arguments, if it is not a main file for this Node. */
   readonly command?: ReadonlyArray<string>
-  /** True when what the service writes to stderr is discarded. By default, this process prints it. */
+  /** True to discard the service's stderr. By default, this process prints it. */
   readonly isQuiet?: boolean
 }
 
@@ -45,7 +44,7 @@ export const programOn = ({
     return JSON.parse(stdout)
   }
 
-  /** Starts the service, and returns when the service listens. */
+  /** Starts the service and waits until it listens. */
   const serve = async (more: Readonly<Record<string, string>> = {}) => {
     const child = spawn(program, [...first, "serve", "--json"], {
       cwd,

@@ -55,7 +55,7 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
     await page.getByLabel("Domains or pages").fill(list.join("\n"))
     await page.getByRole("button", { name: /^Check \d+/ }).click()
     await page.getByRole("heading", { name: /^Done/ }).waitFor()
-    // The pointer would draw the pressed button as hovered.
+    // Move the pointer away, because it would make the pressed button look hovered.
     await page.mouse.move(0, 0)
     await page.evaluate("document.activeElement.blur()")
     await page.screenshot({

@@ -32,7 +32,8 @@ const child = spawn(program, [...args, "serve", "--json"], {
   ...user,
   env: {
     AUTHORITY_PORT: "0",
-    // Node would reject this invalid option. The executable `authority` must ignore NODE_OPTIONS.
+    // Node would reject an option that does not exist. The executable `authority` must ignore
+    // NODE_OPTIONS.
     ...(program === process.execPath ? {} : { NODE_OPTIONS: "--no-such-option" }),
     NODE_DEBUG: "authority",
   },

@@ -29,7 +29,6 @@ import * as Postgres from "./support/Postgres.ts"
 
 const bin = (name: string) => join(root, "node_modules", ".bin", name)
 
-/** The guide's page with the programs that run the service. */
 const providers = "src/pages/guide/providers.md"
 
 const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>) => {
@@ -37,7 +36,7 @@ const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>)
   return stdout
 }
 
-/** Packs a built package and installs it in a folder, beside `others`. */
+/** Packs a built package and installs it in a folder, together with `others`. */
 const npmInstall = async (folder: string, built: string, ...others: ReadonlyArray<string>) => {
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
   const tarball = (await run(built, "npm", "pack", "--silent", "--pack-destination", folder)).trim()
@@ -54,7 +53,10 @@ const example = (file: string, module: string) => {
   return code
 }
 
-/** Writes the files of the guide's page about ledgers, which begin with their names, and its ledger. */
+/**
+ * Writes the code blocks of the guide's page about ledgers, each to the file that its first line
+ * names, and the guide's ledger.
+ */
 const writeLedger = (folder: string) => {
   const page = readFileSync(join(root, "src/pages/guide/ledger.md"), "utf8")
   const files = [...page.matchAll(/^```ts\n\/\/ (\S+)\n(.*?)^```$/gms)]
@@ -176,7 +178,9 @@ const serve = async (
   report(`the guide's service with a provider answers on ${name}, and SIGTERM ends it`)
 }
 
-/** Runs the guide's ledger, its tests and its service, over a system for credits of this process. */
+/**
+ * Tests the guide's ledger: runs its tests and its service over a credit system in this process.
+ */
 const testLedger = async (folder: string) => {
   const token = "secret of the money server"
   const money = await MoneyServer.start(token)

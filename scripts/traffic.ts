@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { decodeBatch, postBatch } from "./support/postBatch.ts"
 
 interface Options {
-  /** The addresses of the replicas at present. Successive requests go to the replicas in turn. */
+  /** The current addresses of the replicas. Successive requests go to the replicas in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
@@ -23,11 +23,9 @@ interface Options {
   readonly patienceMs?: number
   /** Returns true to send another request. `sent` is the number of requests so far. */
   readonly goesOn: (sent: number) => boolean
-  /** Called with the outcome of each request. */
   readonly onOutcome?: (outcome: Outcome) => void
 }
 
-/** The result of one request with all its attempts. */
 export interface Outcome {
   readonly targets: ReadonlyArray<string>
   /** The idempotency key, which every other request has. */

@@ -1,8 +1,11 @@
-/** What a method needs is in its type: no service is optional, and no state is shared unseen. */
+/**
+ * Checks that the type of a method names all that it needs: no service is optional, and no state is
+ * shared behind the types' back.
+ */
 import { globSync, readFileSync } from "node:fs"
 import { assert, it } from "@effect/vitest"
 
-// The library has both as optional: its own transaction, and what a handler may need of its request.
+// The library makes both optional: its own transaction, and the request that a handler may need.
 const optionalServices = ["src/database/transaction.ts", "src/http/CurrentRequest.ts"]
 
 const stateful = /\bnew |\[|\blet\b|\b(Ref|Cache|Queue|Semaphore)\b|unsafeMake/
@@ -11,7 +14,7 @@ const port = /Context\.Tag\([^]*?>\(\) \{/g
 
 const sources = globSync("src/**/*.{ts,tsx}").sort()
 
-/** The files of `src` with a piece of code that has what is looked for. */
+/** Returns the files of `src` in which a match of `piece` contains a match of `wrong`. */
 const filesWith = (piece: RegExp, wrong: RegExp) =>
   sources.filter((file) =>
     [...readFileSync(file, "utf8").matchAll(piece)].some(([all, part = all]) => wrong.test(part)),

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Settings from "../src/Settings.ts"
 
-/** Reads the settings from an environment. */
 const settingsOf = (environment: Record<string, string>) =>
   Effect.provide(Settings.Settings, Settings.from(environment))
 

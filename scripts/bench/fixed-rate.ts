@@ -1,8 +1,8 @@
 /**
  * Measures cold figures at a fixed rate: 300 requests/s with 10 URLs each, whose hosts are drawn from
- * a Zipf distribution. The vendor is a process of its own that takes 120 ms per call. The service
- * starts with an empty cache; the peer in `peer.ts` has no cache. A request counts from the time at
- * which it is due. Needs a build and a quiet machine.
+ * a Zipf distribution. The fake vendor is a separate process that takes 120 ms per call. The service
+ * starts with an empty cache; the peer in `peer.ts` has no cache. The time of a request counts from
+ * the moment at which it is due. Needs a build and a quiet machine.
  *
  *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N]
  *
@@ -84,7 +84,7 @@ const load = async (server: Server) => {
   return Promise.all(answers)
 }
 
-/** Measures a server with a vendor of its own. Returns a row of the table. */
+/** Measures one server, which gets its own fake vendor, and returns a row of the table. */
 const measure = async (
   name: string,
   startServer: (cwd: string, vendor: Server) => Promise<Server>,

@@ -30,7 +30,6 @@ export interface Measure {
 
 export const defaultConnections = 64
 
-/** Writes the requests to a file that `load` reads. */
 export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
   writeFileSync(
     file,
@@ -40,7 +39,8 @@ export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
   )
 
 /**
- * Puts load on the server for some seconds. Fails with the message of an answer that is not 200.
+ * Puts the server under load for some seconds. Fails with the message of any answer that is not a
+ * 200.
  */
 export const load = async (server: Server, options: Load): Promise<Measure> => {
   const cpuBefore = cpuSeconds(server.pid)
@@ -123,7 +123,6 @@ export const cpuSeconds = (root: number) =>
     }),
   )
 
-/** The resident memory of a process and its descendants, in MB. */
 export const rssMb = (root: number) =>
   sum(
     tree(root).map((pid) => {

@@ -24,7 +24,6 @@ const pageOf = (url: string) => {
   return getDomain(hostname) === null ? undefined : hostname + pathname + search
 }
 
-/** The body of one call for all pages. */
 const questionOf = (pages: ReadonlyArray<string>) =>
   JSON.stringify({
     jsonrpc: "2.0",
@@ -53,7 +52,7 @@ interface Reply {
   }
 }
 
-/** The figures of an answer, by page. */
+/** Returns the figures in an answer, keyed by page. */
 const figuresIn = ({ result }: Reply) =>
   new Map(
     result.results_by_site.map(({ site_metrics, site_query }) => [

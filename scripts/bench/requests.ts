@@ -1,9 +1,8 @@
-/** Makes the requests of the benchmark, which are the same for every server of a run. */
+/** Makes the benchmark's requests, which are the same for every server in a run. */
 import { batchPath, creditsPath } from "../../src/contract/Wire.ts"
 
 export { batchPath, creditsPath }
 
-/** The number of accounts that send requests. */
 export const accounts = 5
 
 /** Credits of each account: more than any run can spend. */

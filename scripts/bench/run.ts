@@ -59,7 +59,6 @@ const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
 const warmUpSeconds = Number(values["warm-up"])
 
-/** Starts the service and the server that it is compared with. */
 const startContenders = async (
   group: Group,
   folder: string,
@@ -88,7 +87,7 @@ const startContenders = async (
   return [ours, await start("the peer", subfolder(folder, "peer"), peer, env)]
 }
 
-/** Starts a PostgreSQL with its data in a folder. Returns its address. */
+/** Starts PostgreSQL with its data in a folder. Returns its address. */
 const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, script("start-postgres.ts"))).url
 
@@ -100,9 +99,9 @@ const slowFsync = (folder: string) => {
 }
 
 /**
- * Measures one row of the benchmark's table on one server. Fails when a URL was not charged. If the
- * figures of the row's group are bought, the server must ask the vendor for every URL. In all other
- * groups it must ask the vendor for none.
+ * Measures one row of the table on one server. Fails if any URL was not charged, if a server that
+ * must buy its figures did not ask the vendor for every URL, or if any other server asked the
+ * vendor at all.
  */
 const measure = async (
   server: Server,

@@ -22,10 +22,8 @@ export interface Server {
   readonly stop: () => Promise<void>
 }
 
-/** The path of a file in this folder. */
 export const file = (name: string) => join(import.meta.dirname, name)
 
-/** The command of a script in this folder. */
 export const script = (name: string, ...args: ReadonlyArray<string>) => [
   process.execPath,
   file(name),
@@ -36,16 +34,14 @@ export const dist = join(import.meta.dirname, "../../dist")
 
 export const built = join(dist, "authority.cjs")
 
-/**
- * Makes a folder in `dist`, which is on a disk. The folder for temporary files may be in memory.
- */
+/** Makes a folder in `dist`, which is on disk; the system's temporary folder may be in memory. */
 export const newFolder = () => {
   assert(existsSync(built), "there is no build: npm run build")
   const folder = mkdtempSync(join(dist, "bench-"))
   // When this program runs as root, PostgreSQL runs as another user, who needs access to the
   // folder.
   chmodSync(folder, 0o755)
-  // Delete the folder also when the run fails or is interrupted.
+  // Delete the folder even if the run fails or is interrupted.
   process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }))
   return folder
 }
@@ -65,7 +61,6 @@ const ownEnvironment = Object.fromEntries(
 
 const running = new Set<Server["stop"]>()
 
-/** Stops all started processes that have not ended yet. */
 export const stopAll = async () => {
   await Promise.all([...running].map((stop) => stop()))
 }
@@ -75,12 +70,10 @@ const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
 stopOn("SIGINT", 130)
 stopOn("SIGTERM", 143)
 
-/** The command of the built program. */
 const programOf = (main: string) => [process.execPath, ...heapFlags, main]
 
 /**
- * Starts a program and waits for its line of JSON, which it prints when it listens. Fails after 60
- * s.
+ * Starts a program and waits for the line of JSON that it prints once it listens. Fails after 60 s.
  */
 export const start = async (
   name: string,
@@ -114,12 +107,10 @@ interface ServiceOptions {
   readonly name: string
   /** The working directory, which contains the SQLite database. */
   readonly cwd: string
-  /** The path of the built program. */
   readonly program: string
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** Creates the accounts of the benchmark and starts the service. */
 export const startService = async ({ cwd, name, program, settings }: ServiceOptions) => {
   const { LD_PRELOAD: _, ...withoutPreload } = settings
   const command = programOf(program)
@@ -145,7 +136,6 @@ export const learn = async (server: Server) => {
   }
 }
 
-/** Sends one batch with the first API key. */
 const ask = async ({ keys, url }: Server, body: string, name?: string) => {
   const response = await fetch(url + batchPath, {
     method: "POST",
@@ -212,7 +202,7 @@ export const available = async (server: Server): Promise<number> => {
   return assert.fail(`the credits of ${server.name} keep changing`)
 }
 
-/** Returns a count of the vendor. */
+/** Returns one of the fake vendor's counters. */
 export const counted = async (
   { url }: Server,
   what: "asked" | "calls" | "hosts",

@@ -1,6 +1,6 @@
 /**
  * A fake Moz API that has figures for every page. Prints its address. The answer to a GET request
- * says for how many pages the API was asked since its start, and in how many calls.
+ * says how many pages were requested since the start, and in how many calls.
  *
  *     node vendor.ts [MS]    takes MS per call
  */

@@ -32,7 +32,7 @@ export interface Group {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** Two rows, or four where requests without a key are measured too. */
+/** Makes two rows, or four if requests without an idempotency key are measured too. */
 const group = (
   name: string,
   source: Group["source"],

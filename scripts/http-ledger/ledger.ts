@@ -70,13 +70,13 @@ export const ask = (path: string, question: unknown, waitMs = 10_000) =>
 
 type Reply = Effect.Effect.Success<ReturnType<typeof ask>>
 
-/** Asks until one second after the deadline of the request. */
+/** Asks the other system, and gives up one second after the deadline of the request. */
 const askInTime = (path: string, question: unknown, mayCharge: boolean) =>
   Effect.flatMap(remainingMs, (ms) =>
     ask(path, question, Math.ceil(Math.min(Math.max(ms, 0), 30_000)) + 1000),
   ).pipe(Effect.mapError(() => new StoreTimeout({ mayCharge })))
 
-/** Asks for what no request waits for. Dies when there is no answer. */
+/** Asks on behalf of a call that no request waits for. Dies if there is no answer. */
 const askFor = <A, I>(path: string, question: unknown, schema: Schema.Schema<A, I>) =>
   ask(path, question).pipe(Effect.orDieWith(failure), Effect.flatMap(read(schema)))
 
@@ -106,7 +106,7 @@ const readStored = (reply: Reply): Effect.Effect<Option.Option<string>, Refusal>
   }
 }
 
-/** Repeats a release that got no answer. The lease of the hold ends what is never released. */
+/** Retries the release until it is answered. A hold that is never released ends with its lease. */
 const release = (hold: Hold) =>
   ask("release", { hold }).pipe(
     Effect.retry(Schedule.intersect(Schedule.exponential("100 millis"), Schedule.recurs(5))),

@@ -1,31 +1,31 @@
 /**
  * A proxy in front of PostgreSQL that imitates a distributed engine, such as CockroachDB or
- * YugabyteDB. It refuses the statements that those engines refuse, and answers other statements and
- * COMMITs by 40001 at random. It reads the messages of PostgreSQL's protocol, version 3. Each error
- * comes from the server, which runs a statement that raises it, so the state of the transaction is
- * what a client expects.
+ * YugabyteDB. It refuses the statements that those engines refuse, and makes other statements and
+ * COMMITs fail with error 40001 at random. It reads the messages of PostgreSQL's protocol, version
+ * 3. Each error comes from the server, which runs a statement that raises it, so the state of the
+ * transaction is what a client expects.
  */
 import * as Relay from "./relay.ts"
 
 export interface Options {
   /** The server's URL, with or without a database. */
   readonly server: string
-  /** The share of statements and COMMITs that are answered by 40001, from 0 to 1. */
+  /** The share of statements and COMMITs that fail with 40001, from 0 to 1. */
   readonly conflicts: number
   /**
-   * After a conflict, the same database has none for this long, in milliseconds, nor before its next
-   * COMMIT, so that the next attempt succeeds. Tests whose clock stands still need that, because
-   * they never sleep. Default: conflicts at any time.
+   * For how many milliseconds after a conflict the same database has no other one. It has none
+   * before its next COMMIT either, so that the next attempt succeeds. Tests whose clock stands
+   * still need this, because they never sleep. Default: conflicts can happen at any time.
    */
   readonly calmMs?: number
 }
 
 interface EngineProxy {
-  /** The server's URL, by way of the proxy. */
+  /** The URL that reaches the server through the proxy. */
   readonly url: string
   /** The statements that were refused. */
   readonly refused: () => ReadonlyArray<string>
-  /** How many statements were answered by 40001. */
+  /** How many statements failed with 40001. */
   readonly conflicts: () => number
   /** Breaks all connections and stops. */
   readonly stop: () => Promise<void>
@@ -78,13 +78,13 @@ export const start = async (options: Options): Promise<EngineProxy> => {
   }
 }
 
-/** What CockroachDB and YugabyteDB, with their default settings, refuse or do not do. */
+/** Whether CockroachDB or YugabyteDB, with default settings, refuses or ignores the statement. */
 const isRefused =
   /\bLOCK\s+TABLE\b|^\s*(UN)?LISTEN\b|^\s*NOTIFY\b|\bpg_(try_)?advisory_|\bCREATE\s+((LOCAL|GLOBAL)\s+)?TEMP(ORARY)?\b/i
 
 /**
- * What is never answered by 40001: the end of a failed transaction, questions about the engine, and
- * savepoints, which the service does not use.
+ * Statements that never fail with 40001: the end of a failed transaction, questions about the
+ * engine, and savepoints, which the service does not use.
  */
 const isExempt = /^\s*(ROLLBACK|SAVEPOINT|SHOW\b|SELECT pg_is_in_recovery)|\bpg_locks\b/i
 

@@ -9,10 +9,10 @@ import { figure } from "./fakeFigure.ts"
 
 export const token = "a-moz-token-for-tests"
 
-/** The rows of the fake's subscription. */
+/** The number of rows in the fake's subscription. */
 const allotted = 3000
 
-/** The fake's index at first. */
+/** The name of the fake's index at the start. */
 export const index = "tD4grH2TmrmTfXW65xr+tg=="
 
 /** Settings that make the program use the fake at this address. */
@@ -58,7 +58,9 @@ export const make = Effect.gen(function* () {
 
   return Object.assign(vendor, {
     url: `${vendor.address}/jsonrpc`,
-    /** The index: its name now, how often it was asked for, and the fault of these calls. */
+    /**
+     * The index: its current name, how often it was requested, and the fault that those calls get.
+     */
     indices,
     /** Returns the number of used rows of the subscription. */
     rows: () => rows,

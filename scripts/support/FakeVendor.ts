@@ -45,8 +45,8 @@ interface FakeVendor {
 }
 
 /**
- * Starts a fake vendor. Closing the scope stops it and closes its connections. Calls for which
- * `aside` returns a fault get that one, and are not recorded.
+ * Starts a fake vendor. Closing the scope stops it and closes its connections. A call for which
+ * `aside` returns a fault gets that fault, and is not recorded.
  */
 export const make = (
   answer: (call: Call) => Reply,

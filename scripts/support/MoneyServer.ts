@@ -1,6 +1,6 @@
 /**
- * A small system of another company that keeps credits, over real HTTP on a free port. It stands
- * for the system in the guide's page about ledgers, whose protocol it speaks.
+ * A small credit system of another company, over real HTTP on a free port. It implements the
+ * protocol of the guide's page "A ledger of your own".
  */
 import * as Http from "node:http"
 import { once } from "node:events"
@@ -52,7 +52,10 @@ const replyTo = (
     ],
   })
 
-/** The questions. Holds last a minute. The clock runs on, and `/elapse` sets it forward. */
+/**
+ * Returns a handler for each kind of request. Holds last a minute by the real clock, which
+ * `/elapse` moves forward.
+ */
 const makeQuestions = (): Readonly<Record<string, (body: Body) => Reply>> => {
   const books = new Books(60_000)
   let ahead = 0
@@ -115,7 +118,7 @@ const makeQuestions = (): Readonly<Record<string, (body: Body) => Reply>> => {
   }
 }
 
-/** Starts the system, which answers to requests with the token. */
+/** Starts the system, which answers only requests that carry the token. */
 export const start = async (token: string) => {
   const questions = makeQuestions()
   const server = Http.createServer(async (request, response) => {

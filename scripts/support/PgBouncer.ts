@@ -109,7 +109,7 @@ const configOf = (options: Options, folder: string, port: number) => {
   ].join("\n")
 }
 
-/** Returns a function that kills PgBouncer, once PgBouncer accepts connections. */
+/** Starts PgBouncer and waits until it accepts connections. Returns a function that kills it. */
 const run = async (config: string, cwd: string, user: User) => {
   const { stop } = await ServerProcess.start({
     command: [program, config],

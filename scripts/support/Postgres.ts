@@ -23,7 +23,6 @@ import * as ServerProcess from "./ServerProcess.ts"
 export interface Server {
   /** The connection string of a superuser, without a database name. */
   readonly url: string
-  /** The data folder. */
   readonly data: string
   /** Stops the server. Closes all connections and rolls back open transactions. Keeps the data. */
   readonly stop: () => Promise<void>
@@ -200,7 +199,6 @@ const reachable = (programs: string, user: Installation["user"], folder: string)
   return copy
 }
 
-/** Runs the server. Resolves once it accepts connections. */
 const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) =>
   ServerProcess.start({
     command: [join(programs, "bin/postgres"), `-D${data}`, ...flags],

@@ -84,7 +84,6 @@ export const make = (database: Redacted.Redacted) =>
        * their server.
        */
       turnTo: (next: string) => void (server = new URL(next)),
-      /** Breaks all connections. */
       cut,
       /**
        * True: discards all data on all connections, but keeps the connections open. False: forwards

@@ -6,12 +6,10 @@ import { Credits } from "../../src/ledger/Credits.ts"
 
 let opened = 0
 
-/** Creates an account with a name that no other test uses. */
 export const newAccount = Effect.flatMap(Accounts, (accounts) =>
   Effect.orDie(accounts.create(AccountName.make(`account-${++opened}`))),
 )
 
-/** Creates an account with credits. */
 export const newAccountWith = (
   credits: number,
 ): Effect.Effect<AccountId, never, Accounts | CreditLedger> =>

@@ -1,4 +1,7 @@
-/** The oldest Node that the client supports: this machine's own, or else the one in npm's registry. */
+/**
+ * Finds Node 20, the oldest version that the client supports: on this machine, or else in npm's
+ * registry.
+ */
 import { execFileSync } from "node:child_process"
 import { delimiter, join } from "node:path"
 
@@ -28,7 +31,6 @@ const downloaded = () => {
   return execFileSync("npx", npx, { encoding: "utf8", shell: isWindows }).trim()
 }
 
-/** Returns the path of a Node 20. */
 export const node20 = (): string => {
   const program = own() ?? downloaded()
   const found = versionOf(program)

@@ -4,7 +4,6 @@ import { join } from "node:path"
 
 const folder = join(import.meta.dirname, "../../test/full")
 
-/** The path of Deno. */
 export const deno = join(folder, "node_modules/.bin/deno")
 
 /** Returns the path of a module. Throws when the package is not installed. */

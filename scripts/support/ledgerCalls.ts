@@ -70,7 +70,6 @@ export const grant = (account: AccountId, amount: number, note: string | null = 
     Effect.orDie(ledger.grant(account, credits(amount), note)),
   )
 
-/** Opens a hold and charges its whole amount. */
 export const charge = (account: AccountId, amount: number) =>
   Effect.flatMap(hold(account, amount), (held) => settle(held, amount))
 

@@ -1,4 +1,7 @@
-/** The number below which a share of the numbers is, such as 0.5 for the median. */
+/**
+ * Returns the number below which the given share of `numbers` lies; a share of 0.5 gives the
+ * median.
+ */
 export const quantile = (numbers: ReadonlyArray<number>, share: number) =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length * share)] ?? Number.NaN
 

@@ -13,7 +13,7 @@ export const cut = ({ client, server }: Line) => {
 }
 
 interface Relay {
-  /** The URL of the server by way of the relay. */
+  /** The URL that reaches the server through the relay. */
   readonly url: string
   readonly lines: ReadonlySet<Line>
   /** Breaks all connections and stops. */

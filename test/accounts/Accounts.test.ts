@@ -31,15 +31,17 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a name that is taken fails, and leaves its account unchanged", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const first = yield* accounts.create(named("taken"))
-        const error = yield* Effect.flip(accounts.create(named("taken")))
-        assert.instanceOf(error, AccountExists)
-        assert.strictEqual(error.name, "taken")
-        assert.deepStrictEqual(yield* accounts.find("taken"), first)
-      }),
+    it.effect(
+      "creating an account under a taken name fails, and leaves the existing account unchanged",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const first = yield* accounts.create(named("taken"))
+          const error = yield* Effect.flip(accounts.create(named("taken")))
+          assert.instanceOf(error, AccountExists)
+          assert.strictEqual(error.name, "taken")
+          assert.deepStrictEqual(yield* accounts.find("taken"), first)
+        }),
     )
 
     it.effect("only one of many concurrent creations of the same account name succeeds", () =>
@@ -65,24 +67,26 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
     )
 
-    it.effect("a suspended account keeps its time until it is resumed", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const account = yield* newAccount
-        assert.isNull(account.suspendedAt)
-        yield* TestClock.setTime(1000)
-        const suspended = yield* accounts.suspend(account.id)
-        assert.deepStrictEqual({ ...suspended }, { ...account, suspendedAt: 1000 })
-        yield* TestClock.setTime(2000)
-        assert.deepStrictEqual(yield* accounts.suspend(account.id), suspended)
-        assert.deepStrictEqual(yield* accounts.find(account.name), suspended)
-        assert.deepStrictEqual(yield* accounts.resume(account.id), account)
-        assert.deepStrictEqual(yield* accounts.resume(account.id), account)
-        assert.deepStrictEqual(yield* accounts.find(account.id), account)
-      }),
+    it.effect(
+      "a suspended account keeps the time of its first suspension until it is resumed",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const account = yield* newAccount
+          assert.isNull(account.suspendedAt)
+          yield* TestClock.setTime(1000)
+          const suspended = yield* accounts.suspend(account.id)
+          assert.deepStrictEqual({ ...suspended }, { ...account, suspendedAt: 1000 })
+          yield* TestClock.setTime(2000)
+          assert.deepStrictEqual(yield* accounts.suspend(account.id), suspended)
+          assert.deepStrictEqual(yield* accounts.find(account.name), suspended)
+          assert.deepStrictEqual(yield* accounts.resume(account.id), account)
+          assert.deepStrictEqual(yield* accounts.resume(account.id), account)
+          assert.deepStrictEqual(yield* accounts.find(account.id), account)
+        }),
     )
 
-    it.effect("an unknown account is neither suspended nor resumed", () =>
+    it.effect("suspending or resuming an unknown account fails", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const id = AccountId.make("none")
@@ -91,7 +95,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("the list of accounts has every account, sorted by name", () =>
+    it.effect("the list of accounts contains every account, sorted by name", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const created = yield* Effect.forEach(["list-c", "list-a", "list-b"], (name) =>
@@ -116,33 +120,38 @@ for (const [name, store] of stores) {
         Effect.map(accounts.search({ text, limit: 100 }), (rows) => rows.map(({ name }) => name)),
       )
 
-    it.effect("accounts are found by a part of their name, a label or the start of a key", () =>
-      Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        const acme = yield* named("Acme.example")
-        yield* named("a_b")
-        yield* named("a-b")
-        yield* named("ÉCOLE")
-        const { key, record } = yield* keys.issue({ account: acme.id, label: "Rank 100% tracker" })
-        yield* keys.issue({ account: acme.id, label: "rank of the blog" })
+    it.effect(
+      "accounts can be found by part of their name, by a key's label or by the start of a key",
+      () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const acme = yield* named("Acme.example")
+          yield* named("a_b")
+          yield* named("a-b")
+          yield* named("ÉCOLE")
+          const { key, record } = yield* keys.issue({
+            account: acme.id,
+            label: "Rank 100% tracker",
+          })
+          yield* keys.issue({ account: acme.id, label: "rank of the blog" })
 
-        assert.deepStrictEqual(yield* found(), ["ÉCOLE", "a-b", "a_b", "Acme.example"])
-        assert.deepStrictEqual(yield* found("aCmE"), ["Acme.example"])
-        assert.deepStrictEqual(yield* found("RANK"), ["Acme.example"])
-        assert.deepStrictEqual(yield* found("0% T"), ["Acme.example"])
-        assert.deepStrictEqual(yield* found("0_"), [])
-        assert.deepStrictEqual(yield* found("A_"), ["a_b"])
-        assert.deepStrictEqual(yield* found("!"), [])
-        assert.deepStrictEqual(yield* found("Écol"), ["ÉCOLE"])
-        assert.deepStrictEqual(yield* found("école"), [])
-        assert.deepStrictEqual(yield* found(record.start.slice(0, 5)), ["Acme.example"])
-        assert.deepStrictEqual(yield* found(Redacted.value(key)), ["Acme.example"])
-        assert.deepStrictEqual(yield* found("am_"), [])
-        assert.deepStrictEqual(yield* found("'; DROP TABLE accounts; --"), [])
-      }),
+          assert.deepStrictEqual(yield* found(), ["ÉCOLE", "a-b", "a_b", "Acme.example"])
+          assert.deepStrictEqual(yield* found("aCmE"), ["Acme.example"])
+          assert.deepStrictEqual(yield* found("RANK"), ["Acme.example"])
+          assert.deepStrictEqual(yield* found("0% T"), ["Acme.example"])
+          assert.deepStrictEqual(yield* found("0_"), [])
+          assert.deepStrictEqual(yield* found("A_"), ["a_b"])
+          assert.deepStrictEqual(yield* found("!"), [])
+          assert.deepStrictEqual(yield* found("Écol"), ["ÉCOLE"])
+          assert.deepStrictEqual(yield* found("école"), [])
+          assert.deepStrictEqual(yield* found(record.start.slice(0, 5)), ["Acme.example"])
+          assert.deepStrictEqual(yield* found(Redacted.value(key)), ["Acme.example"])
+          assert.deepStrictEqual(yield* found("am_"), [])
+          assert.deepStrictEqual(yield* found("'; DROP TABLE accounts; --"), [])
+        }),
     )
 
-    it.effect("the pages of a search have each account once, newest first", () =>
+    it.effect("the pages of an account search contain each account once, newest first", () =>
       Effect.gen(function* () {
         yield* Effect.forEach(["page-1", "page-2", "page-3"], named)
         const accounts = yield* Accounts
@@ -158,7 +167,7 @@ for (const [name, store] of stores) {
 
 for (const [name, store] of stores) {
   layer(store)(`Accounts in ${name}, from an earlier version`, (it) => {
-    it.effect("an account is found by its id even if another account has that id as its name", () =>
+    it.effect("an account is found by its id even if another account is named like that id", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const accounts = yield* Accounts
@@ -177,7 +186,7 @@ for (const [name, store] of stores) {
   })
 }
 
-describe("the format of an account name", () => {
+describe("the rules for an account name", () => {
   const isName = Schema.is(AccountName)
 
   it.each(["a", "A1", "9", "acme.com", "ops@acme.com", "a_b-c+d", "Zoë", "王", "a".repeat(100)])(

@@ -27,7 +27,6 @@ import {
   untilAnotherWaits,
 } from "../support/Stores.ts"
 
-/** Creates an account and a key for it. */
 const issued = (
   options: {
     readonly label?: string
@@ -121,8 +120,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("revoking", () => {
-      it.effect("a revoked API key ends at once, and the account's other keys do not", () =>
+    describe("revoking an API key", () => {
+      it.effect("revoking an API key ends it at once, but not the account's other keys", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key, record } = yield* issued()
@@ -144,7 +143,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("rotating", () => {
+    describe("rotating an API key", () => {
       it.effect("rotating an API key without a grace period ends the old key immediately", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
@@ -172,7 +171,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a rotation gives the new API key the old key's whole lifetime", () =>
+      it.effect("a rotated API key's successor has the full lifetime of the old key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued({ expiresIn: Duration.days(90) })
@@ -194,7 +193,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a revoked, expired or unknown API key is neither rotated nor changed", () =>
+      it.effect("a revoked, expired or unknown API key can be neither rotated nor changed", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const revoked = yield* issued()
@@ -217,33 +216,37 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("an end time that is too large to store fails, and changes no API key", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const { account, key, record } = yield* issued()
-          const grace = Duration.days(200_000_000)
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(keys.rotate(record.id, grace))))
-          const issue = keys.issue({ account, expiresIn: Duration.days(100_000_000) })
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(issue)))
-          assert.deepStrictEqual(yield* keys.list(account), [record])
-          assert.isTrue(yield* admits(key))
-        }),
+      it.effect(
+        "an expiry time that is too large to store is refused, and changes no API key",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const { account, key, record } = yield* issued()
+            const grace = Duration.days(200_000_000)
+            assert.isTrue(Exit.isFailure(yield* Effect.exit(keys.rotate(record.id, grace))))
+            const issue = keys.issue({ account, expiresIn: Duration.days(100_000_000) })
+            assert.isTrue(Exit.isFailure(yield* Effect.exit(issue)))
+            assert.deepStrictEqual(yield* keys.list(account), [record])
+            assert.isTrue(yield* admits(key))
+          }),
       )
     })
 
-    describe("scopes and labels", () => {
-      it.effect("an API key without scopes has both, and a rotation passes scopes on", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          assert.deepStrictEqual((yield* issued()).record.scopes, ["check", "read"])
-          const { key, record } = yield* issued({ scopes: ["read"] })
-          assert.deepStrictEqual((yield* keys.authenticate(key)).scopes, ["read"])
-          const successor = yield* keys.rotate(record.id, Duration.zero)
-          assert.deepStrictEqual((yield* keys.authenticate(successor.key)).scopes, ["read"])
-        }),
+    describe("scopes and labels of API keys", () => {
+      it.effect(
+        "an API key created without scopes gets both of them, and a rotation keeps the scopes",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            assert.deepStrictEqual((yield* issued()).record.scopes, ["check", "read"])
+            const { key, record } = yield* issued({ scopes: ["read"] })
+            assert.deepStrictEqual((yield* keys.authenticate(key)).scopes, ["read"])
+            const successor = yield* keys.rotate(record.id, Duration.zero)
+            assert.deepStrictEqual((yield* keys.authenticate(successor.key)).scopes, ["read"])
+          }),
       )
 
-      it.effect("a change of an API key changes what it names, and nothing else", () =>
+      it.effect("changing an API key changes only the given fields", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key, record } = yield* issued({
@@ -262,49 +265,53 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a key of a suspended account is authenticated, and says since when", () =>
-        Effect.gen(function* () {
-          const accounts = yield* Accounts
-          const keys = yield* ApiKeys
-          const { account, key } = yield* issued()
-          const { name } = yield* accounts.find(account)
-          const authenticated = yield* keys.authenticate(key)
-          assert.deepInclude(authenticated, { accountName: name, accountSuspendedAt: null })
-          const { suspendedAt } = yield* accounts.suspend(account)
-          assert.isNumber(suspendedAt)
-          assert.strictEqual((yield* keys.authenticate(key)).accountSuspendedAt, suspendedAt)
-        }),
+      it.effect(
+        "a key of a suspended account is authenticated, with the time of the suspension",
+        () =>
+          Effect.gen(function* () {
+            const accounts = yield* Accounts
+            const keys = yield* ApiKeys
+            const { account, key } = yield* issued()
+            const { name } = yield* accounts.find(account)
+            const authenticated = yield* keys.authenticate(key)
+            assert.deepInclude(authenticated, { accountName: name, accountSuspendedAt: null })
+            const { suspendedAt } = yield* accounts.suspend(account)
+            assert.isNumber(suspendedAt)
+            assert.strictEqual((yield* keys.authenticate(key)).accountSuspendedAt, suspendedAt)
+          }),
       )
     })
 
-    describe("the list of an account's keys", () => {
-      it.effect("API keys are listed oldest first, revoked ones too, without secrets", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const first = yield* issued({ label: "first" })
-          yield* issued({ label: "another account's" })
-          const { account } = first
-          const second = yield* keys.issue({ account, label: "second" })
-          yield* TestClock.adjust("1 second")
-          const third = yield* keys.rotate(second.record.id, Duration.zero)
-          yield* keys.revoke(first.record.id)
+    describe("listing an account's keys", () => {
+      it.effect(
+        "API keys are listed oldest first, including revoked keys, without their secrets",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const first = yield* issued({ label: "first" })
+            yield* issued({ label: "another account's" })
+            const { account } = first
+            const second = yield* keys.issue({ account, label: "second" })
+            yield* TestClock.adjust("1 second")
+            const third = yield* keys.rotate(second.record.id, Duration.zero)
+            yield* keys.revoke(first.record.id)
 
-          const listed = yield* keys.list(account)
-          const all = [first, second, third]
-          assert.deepStrictEqual(
-            listed.map(({ id }) => id),
-            all.map(({ record }) => record.id),
-          )
-          assert.deepStrictEqual(
-            listed.map(({ label }) => label),
-            ["first", "second", "second"],
-          )
-          assert.deepStrictEqual(listed.at(2), third.record)
-          for (const { key } of all) {
-            assert.notInclude(JSON.stringify(listed), Redacted.value(key).slice(9))
-            assert.notInclude(JSON.stringify(listed), ApiKey.hash(key))
-          }
-        }),
+            const listed = yield* keys.list(account)
+            const all = [first, second, third]
+            assert.deepStrictEqual(
+              listed.map(({ id }) => id),
+              all.map(({ record }) => record.id),
+            )
+            assert.deepStrictEqual(
+              listed.map(({ label }) => label),
+              ["first", "second", "second"],
+            )
+            assert.deepStrictEqual(listed.at(2), third.record)
+            for (const { key } of all) {
+              assert.notInclude(JSON.stringify(listed), Redacted.value(key).slice(9))
+              assert.notInclude(JSON.stringify(listed), ApiKey.hash(key))
+            }
+          }),
       )
     })
   })
@@ -313,66 +320,70 @@ for (const [name, store] of stores) {
   suite(name, store)
 
   layer(store)(`the search for API keys in ${name}`, (it) => {
-    it.effect("API keys are found by account, label or start, newest first and page by page", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const keys = yield* ApiKeys
-        const { id: account } = yield* accounts.create(AccountName.make("Acme"))
-        const first = yield* keys.issue({ account, label: "Blog" })
-        const { account: other, ...second } = yield* issued({ label: "acme's blog" })
-        const third = yield* keys.issue({ account })
-        yield* keys.revoke(first.record.id)
-        yield* accounts.suspend(other)
-        const found = (text?: string, limit = 10, before?: string) =>
-          Effect.map(keys.search({ text, limit, before }), (rows) => rows.map(({ id }) => id))
-        const [one, two, three] = [first.record.id, second.record.id, third.record.id]
+    it.effect(
+      "API keys can be found by account, label or first characters, newest first, page by page",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const keys = yield* ApiKeys
+          const { id: account } = yield* accounts.create(AccountName.make("Acme"))
+          const first = yield* keys.issue({ account, label: "Blog" })
+          const { account: other, ...second } = yield* issued({ label: "acme's blog" })
+          const third = yield* keys.issue({ account })
+          yield* keys.revoke(first.record.id)
+          yield* accounts.suspend(other)
+          const found = (text?: string, limit = 10, before?: string) =>
+            Effect.map(keys.search({ text, limit, before }), (rows) => rows.map(({ id }) => id))
+          const [one, two, three] = [first.record.id, second.record.id, third.record.id]
 
-        assert.deepStrictEqual(yield* found(), [three, two, one])
-        assert.deepStrictEqual(yield* found("aCME"), [three, two, one])
-        assert.deepStrictEqual(yield* found("bLOG"), [two, one])
-        assert.deepStrictEqual(yield* found("%"), [])
-        assert.deepStrictEqual(yield* found(second.record.start), [two])
-        assert.deepStrictEqual(yield* found(Redacted.value(third.key)), [three])
-        assert.deepStrictEqual(yield* found("am"), [])
-        assert.deepStrictEqual(yield* found("acme", 2), [three, two])
-        assert.deepStrictEqual(yield* found("acme", 2, two), [one])
+          assert.deepStrictEqual(yield* found(), [three, two, one])
+          assert.deepStrictEqual(yield* found("aCME"), [three, two, one])
+          assert.deepStrictEqual(yield* found("bLOG"), [two, one])
+          assert.deepStrictEqual(yield* found("%"), [])
+          assert.deepStrictEqual(yield* found(second.record.start), [two])
+          assert.deepStrictEqual(yield* found(Redacted.value(third.key)), [three])
+          assert.deepStrictEqual(yield* found("am"), [])
+          assert.deepStrictEqual(yield* found("acme", 2), [three, two])
+          assert.deepStrictEqual(yield* found("acme", 2, two), [one])
 
-        const [row] = yield* keys.search({ text: second.record.start, limit: 1 })
-        const { name, suspendedAt } = yield* accounts.find(other)
-        const owner = { accountName: name, accountSuspendedAt: suspendedAt }
-        assert.deepStrictEqual(row, { ...second.record, ...owner })
-      }),
+          const [row] = yield* keys.search({ text: second.record.start, limit: 1 })
+          const { name, suspendedAt } = yield* accounts.find(other)
+          const owner = { accountName: name, accountSuspendedAt: suspendedAt }
+          assert.deepStrictEqual(row, { ...second.record, ...owner })
+        }),
     )
   })
 }
 
 for (const [name, store] of stores) {
   layer(store)(`the api_keys table in ${name}`, (it) => {
-    it.effect("an unreadable API key is reported, admits nobody and can be revoked", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const keys = yield* ApiKeys
-        const { account, key } = yield* issued()
-        const bad = yield* keys.issue({ account })
-        const { id } = bad.record
-        yield* sql`UPDATE api_keys SET expires_at = ${86_400_000_000_000_000} WHERE id = ${id}`
+    it.effect(
+      "an API key whose row is unreadable is reported, admits nobody and can be revoked",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const keys = yield* ApiKeys
+          const { account, key } = yield* issued()
+          const bad = yield* keys.issue({ account })
+          const { id } = bad.record
+          yield* sql`UPDATE api_keys SET expires_at = ${86_400_000_000_000_000} WHERE id = ${id}`
 
-        for (const read of [Effect.asVoid(keys.list(account)), keys.authenticate(bad.key)]) {
-          const error = yield* Effect.flip(failWithStoreFailure<unknown, unknown, never>(read))
-          assert.instanceOf(error, StoreFailure)
-        }
-        const unreadable = yield* keys.unreadable
-        assert.deepStrictEqual(
-          unreadable.map((key) => key.id),
-          [id],
-        )
-        assert.match(unreadable[0]?.problem ?? "", /^expiresAt: /)
-        assert.isTrue(yield* admits(key))
+          for (const read of [Effect.asVoid(keys.list(account)), keys.authenticate(bad.key)]) {
+            const error = yield* Effect.flip(failWithStoreFailure<unknown, unknown, never>(read))
+            assert.instanceOf(error, StoreFailure)
+          }
+          const unreadable = yield* keys.unreadable
+          assert.deepStrictEqual(
+            unreadable.map((key) => key.id),
+            [id],
+          )
+          assert.match(unreadable[0]?.problem ?? "", /^expiresAt: /)
+          assert.isTrue(yield* admits(key))
 
-        assert.isNumber((yield* keys.revoke(id)).revokedAt)
-        yield* sql`UPDATE api_keys SET expires_at = NULL WHERE id = ${id}`
-        assert.isFalse(yield* admits(bad.key))
-      }),
+          assert.isNumber((yield* keys.revoke(id)).revokedAt)
+          yield* sql`UPDATE api_keys SET expires_at = NULL WHERE id = ${id}`
+          assert.isFalse(yield* admits(bad.key))
+        }),
     )
 
     it.effect("a malformed API key is rejected without a database query", () =>
@@ -405,7 +416,7 @@ describe.runIf(hasPostgres)("API keys in PostgreSQL that two processes use", () 
         const closing = yield* sql.withTransaction(
           Effect.gen(function* () {
             yield* save(first)
-            // A process saves the last uses when it ends.
+            // A process saves the times of last use when it ends.
             const closing = yield* Effect.fork(Scope.close(other, Exit.void))
             yield* untilAnotherWaits
             yield* save(second)
@@ -419,7 +430,7 @@ describe.runIf(hasPostgres)("API keys in PostgreSQL that two processes use", () 
     }),
   )
 
-  it.scopedLive("an API key that two processes rotate at once is rotated once", () =>
+  it.scopedLive("an API key that two processes rotate at the same time is rotated once", () =>
     Effect.gen(function* () {
       const store = postgresDatabase(yield* temporaryDatabase)
       const inOther = Context.get(yield* Layer.build(Layer.fresh(store)), ApiKeys)
@@ -446,7 +457,7 @@ describe.runIf(hasPostgres)("API keys in PostgreSQL that two processes use", () 
   )
 })
 
-describe("the format of a key", () => {
+describe("the format of an API key", () => {
   const fresh = () => Redacted.value(ApiKey.issue(terms, 0).key)
 
   it("an API key is am_ followed by 49 letters and digits, and each key is unique", () => {

@@ -18,7 +18,7 @@ const as = (actor: string) => Effect.provideService(Actor, actor)
 
 const newest = (limit: number) => Effect.flatMap(AuditLog, ({ list }) => list({ limit }))
 
-/** The newest lines, oldest first, as action, subject and actor. */
+/** Returns the newest lines of the audit log, oldest first, each as action, subject and actor. */
 const acts = (limit: number) =>
   Effect.map(newest(limit), (lines) =>
     lines.map(({ action, actor, subject }) => [action, subject, actor]).reverse(),
@@ -26,79 +26,83 @@ const acts = (limit: number) =>
 
 const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>) =>
   layer(store)(`AuditLog in ${name}`, (it) => {
-    it.effect("each change of accounts, keys and credits is a line with actor and time", () =>
-      Effect.gen(function* () {
-        yield* TestClock.setTime(Date.UTC(2026, 10, 24))
-        const keys = yield* ApiKeys
-        const account = yield* newAccount.pipe(as("cli:ann"))
-        yield* grant(account.id, 7, "invoice 9").pipe(as("admin@192.0.2.1"))
-        const first = yield* keys.issue({ account: account.id, label: "ci" }).pipe(as("cli:ann"))
-        const { record } = yield* keys.rotate(first.record.id, Duration.hours(1))
-        yield* keys.revoke(record.id).pipe(as("cli:bob"))
-        const lines = (yield* newest(6)).toReversed()
-        assert.deepStrictEqual(
-          lines.map(({ action, actor }) => [action, actor]),
-          [
-            ["account.create", "cli:ann"],
-            ["credits.grant", "admin@192.0.2.1"],
-            ["key.create", "cli:ann"],
-            ["key.rotate", "serve"],
-            ["key.create", "serve"],
-            ["key.revoke", "cli:bob"],
-          ],
-        )
-        const [created, granted, issued, rotated, successor, revoked] = lines
-        assert.strictEqual(created?.subject, account.name)
-        assert.deepInclude(granted?.detail, { amount: 7, note: "invoice 9", entry: 1 })
-        assert.deepStrictEqual(
-          [issued, rotated, successor, revoked].map((line) => line?.subject),
-          [first.record.id, first.record.id, record.id, record.id],
-        )
-        const of = { account: account.name }
-        const scopes = "check,read"
-        assert.deepStrictEqual(
-          [issued, rotated, successor, revoked].map((line) => line?.detail),
-          [
-            { ...of, label: "ci", start: first.record.start, expiresAt: null, scopes },
-            { ...of, successor: record.id, expiresAt: "2026-11-24T01:00:00.000Z" },
-            {
-              ...of,
-              label: "ci",
-              start: record.start,
-              expiresAt: null,
-              scopes,
-              replaces: first.record.id,
-            },
-            { ...of, revokedAt: "2026-11-24T00:00:00.000Z" },
-          ],
-        )
-        assert.isTrue(lines.every(({ at }) => at === Date.UTC(2026, 10, 24)))
-      }),
+    it.effect(
+      "each change of accounts, keys and credits adds an audit line with its actor and time",
+      () =>
+        Effect.gen(function* () {
+          yield* TestClock.setTime(Date.UTC(2026, 10, 24))
+          const keys = yield* ApiKeys
+          const account = yield* newAccount.pipe(as("cli:ann"))
+          yield* grant(account.id, 7, "invoice 9").pipe(as("admin@192.0.2.1"))
+          const first = yield* keys.issue({ account: account.id, label: "ci" }).pipe(as("cli:ann"))
+          const { record } = yield* keys.rotate(first.record.id, Duration.hours(1))
+          yield* keys.revoke(record.id).pipe(as("cli:bob"))
+          const lines = (yield* newest(6)).toReversed()
+          assert.deepStrictEqual(
+            lines.map(({ action, actor }) => [action, actor]),
+            [
+              ["account.create", "cli:ann"],
+              ["credits.grant", "admin@192.0.2.1"],
+              ["key.create", "cli:ann"],
+              ["key.rotate", "serve"],
+              ["key.create", "serve"],
+              ["key.revoke", "cli:bob"],
+            ],
+          )
+          const [created, granted, issued, rotated, successor, revoked] = lines
+          assert.strictEqual(created?.subject, account.name)
+          assert.deepInclude(granted?.detail, { amount: 7, note: "invoice 9", entry: 1 })
+          assert.deepStrictEqual(
+            [issued, rotated, successor, revoked].map((line) => line?.subject),
+            [first.record.id, first.record.id, record.id, record.id],
+          )
+          const of = { account: account.name }
+          const scopes = "check,read"
+          assert.deepStrictEqual(
+            [issued, rotated, successor, revoked].map((line) => line?.detail),
+            [
+              { ...of, label: "ci", start: first.record.start, expiresAt: null, scopes },
+              { ...of, successor: record.id, expiresAt: "2026-11-24T01:00:00.000Z" },
+              {
+                ...of,
+                label: "ci",
+                start: record.start,
+                expiresAt: null,
+                scopes,
+                replaces: first.record.id,
+              },
+              { ...of, revokedAt: "2026-11-24T00:00:00.000Z" },
+            ],
+          )
+          assert.isTrue(lines.every(({ at }) => at === Date.UTC(2026, 10, 24)))
+        }),
     )
 
-    it.effect("the list goes back from the newest line, page by page, without gaps", () =>
-      Effect.gen(function* () {
-        const log = yield* AuditLog
-        for (const subject of ["a", "b", "c", "d", "e"]) {
-          yield* log.append({ action: "test.page", subject, detail: {} })
-        }
-        const first = yield* log.list({ limit: 2 })
-        const second = yield* log.list({ limit: 3, before: first.at(-1)?.sequence })
-        const lines = [...first, ...second]
-        assert.deepStrictEqual(
-          lines.map(({ subject }) => subject),
-          ["e", "d", "c", "b", "a"],
-        )
-        const [last = assert.fail("no line")] = lines
-        assert.deepStrictEqual(
-          lines.map(({ sequence }) => sequence),
-          [0, 1, 2, 3, 4].map((i) => last.sequence - i),
-        )
-        assert.deepStrictEqual(yield* log.list({ limit: 9, before: 1 }), [])
-      }),
+    it.effect(
+      "the audit log is listed from the newest line backwards, page by page, without gaps",
+      () =>
+        Effect.gen(function* () {
+          const log = yield* AuditLog
+          for (const subject of ["a", "b", "c", "d", "e"]) {
+            yield* log.append({ action: "test.page", subject, detail: {} })
+          }
+          const first = yield* log.list({ limit: 2 })
+          const second = yield* log.list({ limit: 3, before: first.at(-1)?.sequence })
+          const lines = [...first, ...second]
+          assert.deepStrictEqual(
+            lines.map(({ subject }) => subject),
+            ["e", "d", "c", "b", "a"],
+          )
+          const [last = assert.fail("no line")] = lines
+          assert.deepStrictEqual(
+            lines.map(({ sequence }) => sequence),
+            [0, 1, 2, 3, 4].map((i) => last.sequence - i),
+          )
+          assert.deepStrictEqual(yield* log.list({ limit: 9, before: 1 }), [])
+        }),
     )
 
-    it.effect("the list has only the lines of a subject, an actor and an action", () =>
+    it.effect("the audit log can be filtered by subject, actor and action", () =>
       Effect.gen(function* () {
         const log = yield* AuditLog
         const append = (subject: string, action: string, actor: string) =>
@@ -127,31 +131,33 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a refused change is a line with the reason; one that succeeds has one", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const keys = yield* ApiKeys
-        const unknown = ApiKeyId.make("nothing")
-        const error = yield* Effect.flip(
-          keys.revoke(unknown).pipe(refused("key.revoke", unknown), as("cli:ann")),
-        )
-        const [line] = yield* newest(1)
-        assert.deepInclude(line, {
-          actor: "cli:ann",
-          action: "key.revoke",
-          subject: "nothing",
-          detail: { refused: error.message },
-        })
-        const name = AccountName.make("not-refused")
-        yield* accounts.create(name).pipe(refused("account.create", name))
-        assert.deepStrictEqual(yield* acts(2), [
-          ["key.revoke", "nothing", "cli:ann"],
-          ["account.create", "not-refused", "serve"],
-        ])
-      }),
+    it.effect(
+      "a refused change adds one audit line with the reason, a successful change one without",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const keys = yield* ApiKeys
+          const unknown = ApiKeyId.make("nothing")
+          const error = yield* Effect.flip(
+            keys.revoke(unknown).pipe(refused("key.revoke", unknown), as("cli:ann")),
+          )
+          const [line] = yield* newest(1)
+          assert.deepInclude(line, {
+            actor: "cli:ann",
+            action: "key.revoke",
+            subject: "nothing",
+            detail: { refused: error.message },
+          })
+          const name = AccountName.make("not-refused")
+          yield* accounts.create(name).pipe(refused("account.create", name))
+          assert.deepStrictEqual(yield* acts(2), [
+            ["key.revoke", "nothing", "cli:ann"],
+            ["account.create", "not-refused", "serve"],
+          ])
+        }),
     )
 
-    it.effect("reads and changes that fail in the store are no acts", () =>
+    it.effect("reads, and changes that fail in the store, add no audit line", () =>
       Effect.gen(function* () {
         const keys = yield* ApiKeys
         const { id, name } = yield* newAccount
@@ -166,32 +172,34 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("concurrent changes are numbered without gaps, and a very long subject is cut", () =>
-      Effect.gen(function* () {
-        const log = yield* AuditLog
-        const [last] = yield* newest(1)
-        const subject = "x".repeat(5000)
-        yield* Effect.forEach(
-          Array(20).keys(),
-          () =>
-            Effect.all([
-              Effect.flatMap(newAccount, ({ id }) => grant(id, 1)),
-              log.append({ action: "test.long", subject, detail: {} }),
-            ]),
-          { concurrency: "unbounded" },
-        )
-        const lines = yield* newest(60)
-        const before = last?.sequence ?? assert.fail("no line")
-        assert.deepStrictEqual(
-          lines.map(({ sequence }) => sequence - before).reverse(),
-          Array.from({ length: 60 }, (_, i) => i + 1),
-        )
-        const long = lines.find(({ action }) => action === "test.long")
-        assert.strictEqual(long?.subject, "x".repeat(200))
-      }),
+    it.effect(
+      "the audit lines of concurrent changes are numbered without gaps, and a very long subject is cut",
+      () =>
+        Effect.gen(function* () {
+          const log = yield* AuditLog
+          const [last] = yield* newest(1)
+          const subject = "x".repeat(5000)
+          yield* Effect.forEach(
+            Array(20).keys(),
+            () =>
+              Effect.all([
+                Effect.flatMap(newAccount, ({ id }) => grant(id, 1)),
+                log.append({ action: "test.long", subject, detail: {} }),
+              ]),
+            { concurrency: "unbounded" },
+          )
+          const lines = yield* newest(60)
+          const before = last?.sequence ?? assert.fail("no line")
+          assert.deepStrictEqual(
+            lines.map(({ sequence }) => sequence - before).reverse(),
+            Array.from({ length: 60 }, (_, i) => i + 1),
+          )
+          const long = lines.find(({ action }) => action === "test.long")
+          assert.strictEqual(long?.subject, "x".repeat(200))
+        }),
     )
 
-    it.effect("a changed budget is a line of each key that shares it", () =>
+    it.effect("changing a budget adds an audit line for each key that shares it", () =>
       Effect.gen(function* () {
         const keys = yield* ApiKeys
         const account = yield* newAccountWith(10)
@@ -211,23 +219,25 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a correction is a line, and one that would overdraw changes nothing", () =>
-      Effect.gen(function* () {
-        const ledger = yield* CreditLedger
-        const { correct } = ledger
-        const account = yield* newAccountWith(10)
-        yield* correct(account, credits(4), "typed twice")
-        const [line] = yield* newest(1)
-        assert.deepInclude(line, {
-          action: "credits.correct",
-          detail: { amount: 4, note: "typed twice", entry: 2 },
-        })
-        yield* Effect.flip(correct(account, credits(40), "too much"))
-        assert.deepStrictEqual((yield* newest(1))[0], line)
-      }),
+    it.effect(
+      "a correction of credits adds an audit line, and one that would overdraw the account changes nothing",
+      () =>
+        Effect.gen(function* () {
+          const ledger = yield* CreditLedger
+          const { correct } = ledger
+          const account = yield* newAccountWith(10)
+          yield* correct(account, credits(4), "typed twice")
+          const [line] = yield* newest(1)
+          assert.deepInclude(line, {
+            action: "credits.correct",
+            detail: { amount: 4, note: "typed twice", entry: 2 },
+          })
+          yield* Effect.flip(correct(account, credits(40), "too much"))
+          assert.deepStrictEqual((yield* newest(1))[0], line)
+        }),
     )
 
-    it.effect("an act is done at most once under an idempotency key", () =>
+    it.effect("an operator's act is done at most once per idempotency key", () =>
       Effect.gen(function* () {
         const { append, doneUnder } = yield* AuditLog
         const request = { key: "k", fingerprint: "f", onRepeat: Effect.void }
@@ -245,7 +255,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    // Without a counter no line can be written.
+    // Removes the counter of the audit log, without which no line can be written.
     const withoutLines = <A, E, R>(changes: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -257,7 +267,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         )
       })
 
-    it.effect("without its line, no change is made", () =>
+    it.effect("a change is not made if its audit line cannot be written", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const accounts = yield* Accounts
@@ -290,20 +300,22 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a grant without its line fails alone, and charges of the same commit do not", () =>
-      Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        const outcomes = yield* withoutLines(
-          Effect.forEach(
-            [charge(account, 1), grant(account, 5), charge(account, 2)],
-            (change) => Effect.exit(change),
-            { concurrency: "unbounded" },
-          ),
-        )
-        assert.deepStrictEqual(outcomes.map(Exit.isSuccess), [true, false, true])
-        const { charged, granted } = yield* figures(account)
-        assert.deepStrictEqual([Number(granted), Number(charged)], [10, 3])
-      }),
+    it.effect(
+      "a grant whose audit line cannot be written fails, but charges in the same commit succeed",
+      () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const outcomes = yield* withoutLines(
+            Effect.forEach(
+              [charge(account, 1), grant(account, 5), charge(account, 2)],
+              (change) => Effect.exit(change),
+              { concurrency: "unbounded" },
+            ),
+          )
+          assert.deepStrictEqual(outcomes.map(Exit.isSuccess), [true, false, true])
+          const { charged, granted } = yield* figures(account)
+          assert.deepStrictEqual([Number(granted), Number(charged)], [10, 3])
+        }),
     )
   })
 
@@ -311,7 +323,7 @@ for (const [name, store] of stores) suite(name, store)
 
 for (const [name, newStore] of lastingStores) {
   it.scopedLive(
-    `the acts of two processes on one database in ${name} are numbered without gaps`,
+    `audit lines of two processes on one database in ${name} are numbered without gaps`,
     () =>
       Effect.gen(function* () {
         const store = yield* newStore

@@ -138,7 +138,7 @@ describe("a cached API key", () => {
 })
 
 describe("many requests with an API key that is not cached", () => {
-  it.scoped("requests that arrive during the lookup of their key make no lookup of their own", () =>
+  it.scoped("requests that arrive while their API key is looked up share that lookup", () =>
     Effect.gen(function* () {
       const { account, local, queries, remote } = yield* processes(Effect.yieldNow())
       const { key, record } = yield* remote.issue({ account })
@@ -151,7 +151,7 @@ describe("many requests with an API key that is not cached", () => {
     }),
   )
 
-  it.scoped("a request that gives up leaves the lookup to the others", () =>
+  it.scoped("a request that gives up does not end the key lookup that other requests share", () =>
     Effect.gen(function* () {
       const goOn = yield* Deferred.make<void>()
       const { account, local, remote } = yield* processes(Deferred.await(goOn))
@@ -166,16 +166,18 @@ describe("many requests with an API key that is not cached", () => {
     }),
   )
 
-  it.scoped("a request after a revocation does not wait for a lookup from before it", () =>
-    Effect.gen(function* () {
-      const goOn = yield* Deferred.make<void>()
-      const { account, local } = yield* processes(Deferred.await(goOn))
-      const { key, record } = yield* local.issue({ account })
-      yield* Effect.fork(local.authenticate(key))
-      yield* Effect.yieldNow()
-      yield* local.revoke(record.id)
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-    }),
+  it.scoped(
+    "a request after a revocation does not share a key lookup from before the revocation",
+    () =>
+      Effect.gen(function* () {
+        const goOn = yield* Deferred.make<void>()
+        const { account, local } = yield* processes(Deferred.await(goOn))
+        const { key, record } = yield* local.issue({ account })
+        yield* Effect.fork(local.authenticate(key))
+        yield* Effect.yieldNow()
+        yield* local.revoke(record.id)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
   )
 })
 
@@ -184,7 +186,7 @@ interface Process {
   readonly accounts: Accounts["Type"]
 }
 
-describe("a change", () => {
+describe("a change of a key or its account", () => {
   const changes: Readonly<
     Record<
       string,
@@ -199,31 +201,36 @@ describe("a change", () => {
   }
 
   for (const [name, change] of Object.entries(changes)) {
-    it.scoped(`${name} by the same process counts at once, by another within five seconds`, () =>
-      Effect.gen(function* () {
-        const { account, local, localAccounts, remote, remoteAccounts } = yield* processes()
-        for (const [process, delay] of [
-          [{ keys: local, accounts: localAccounts }, "0 seconds"],
-          [{ keys: remote, accounts: remoteAccounts }, "5 seconds"],
-        ] as const) {
-          const isEnd = name === "the end of a suspension"
-          yield* isEnd ? remoteAccounts.suspend(account) : remoteAccounts.resume(account)
-          yield* TestClock.adjust("10 seconds")
-          const { key, record } = yield* local.issue({ account })
-          const before = yield* local.authenticate(key)
-          yield* change(process, account, record.id)
-          yield* TestClock.adjust(delay)
-          const found = yield* Effect.either(local.authenticate(key))
-          const former = yield* Effect.either(remote.authenticate(key))
-          assert.deepStrictEqual(known(found), known(former))
-          assert.notDeepEqual(known(found), known(Either.right(before)))
-        }
-      }),
+    it.scoped(
+      `${name} takes effect at once in the same process, and within five seconds in another`,
+      () =>
+        Effect.gen(function* () {
+          const { account, local, localAccounts, remote, remoteAccounts } = yield* processes()
+          for (const [process, delay] of [
+            [{ keys: local, accounts: localAccounts }, "0 seconds"],
+            [{ keys: remote, accounts: remoteAccounts }, "5 seconds"],
+          ] as const) {
+            const isEnd = name === "the end of a suspension"
+            yield* isEnd ? remoteAccounts.suspend(account) : remoteAccounts.resume(account)
+            yield* TestClock.adjust("10 seconds")
+            const { key, record } = yield* local.issue({ account })
+            const before = yield* local.authenticate(key)
+            yield* change(process, account, record.id)
+            yield* TestClock.adjust(delay)
+            const found = yield* Effect.either(local.authenticate(key))
+            const former = yield* Effect.either(remote.authenticate(key))
+            assert.deepStrictEqual(known(found), known(former))
+            assert.notDeepEqual(known(found), known(Either.right(before)))
+          }
+        }),
     )
   }
 })
 
-/** What a process knows of a key, apart from when it was used; undefined when it refuses the key. */
+/**
+ * Returns what a process knows about a key, except when it was used; undefined if it refuses the
+ * key.
+ */
 const known = (found: Either.Either<AccountKey, unknown>) =>
   Either.isRight(found) ? { ...found.right, lastUsedAt: null } : undefined
 

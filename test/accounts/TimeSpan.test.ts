@@ -5,8 +5,8 @@ import { TimeSpan } from "../../src/accounts/TimeSpan.ts"
 
 const decode = Schema.decodeSync(TimeSpan)
 
-describe("TimeSpan", () => {
-  it("reads what it writes, up to ten years", () => {
+describe("a time span", () => {
+  it("every time span up to ten years survives being written and read", () => {
     for (const text of ["0s", "500ms", "90d", "3650d"]) {
       const span = decode(text)
       assert.deepStrictEqual(decode(Schema.encodeSync(TimeSpan)(span)), span)

@@ -1,4 +1,4 @@
-/** Who may come through the door for agents, and how programs without HTTP do. */
+/** Tests which requests the endpoint for agents admits, and how programs without HTTP reach it. */
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Client } from "@modelcontextprotocol/client"
@@ -18,7 +18,7 @@ const ping = (headers: Readonly<Record<string, string>>): RawHttp.Request => ({
   body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
 })
 
-it("admits keys in either header, pages of known origins, and the names of this machine", async () => {
+it("the MCP endpoint admits keys in either header, pages of allowed origins, and this machine's host names", async () => {
   const origin = "https://app.example.com"
   await using service = await start({ settings: { AUTHORITY_CORS_ORIGINS: origin } })
   const key = { "x-api-key": service.key }
@@ -42,7 +42,7 @@ it("admits keys in either header, pages of known origins, and the names of this 
   }
 })
 
-it("is not there when AUTHORITY_MCP is off", async () => {
+it("the MCP endpoint does not exist when AUTHORITY_MCP is off", async () => {
   await using service = await start({ settings: { AUTHORITY_MCP: "off" } })
   const headers = { "x-api-key": service.key }
   const answer = await Effect.runPromise(RawHttp.request(service.url, ping(headers)))

@@ -1,4 +1,4 @@
-/** The spending gate: what an agent can spend without its user, and what it cannot. */
+/** Tests the spending gate: what an agent can spend without asking its user, and what it cannot. */
 import { assert, describe, it } from "@effect/vitest"
 import { isInputRequiredResult } from "@modelcontextprotocol/client"
 import { vi } from "vitest"
@@ -7,7 +7,7 @@ import { resultOf, start, urlsOf } from "./agentClient.ts"
 const dear = urlsOf(5)
 const elevenMinutesMs = 660_000
 
-/** Runs with the system's time moved. */
+/** Runs `run` with the system's clock moved forward by `ms`. */
 const later = async <A>(ms: number, run: () => Promise<A>) => {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms })
   try {
@@ -17,8 +17,8 @@ const later = async <A>(ms: number, run: () => Promise<A>) => {
   }
 }
 
-describe("a client that can ask its user", () => {
-  it("asks with the price and the balance, and checks once the user agrees", async () => {
+describe("an agent's client that can ask its user", () => {
+  it("an agent asks its user with the price and the balance, and checks once the user agrees", async () => {
     await using service = await start()
     await using agent = await service.connect({ user: "accept" })
     const result = await agent.check(dear)
@@ -36,7 +36,7 @@ describe("a client that can ask its user", () => {
     assert.strictEqual(await service.available(), 1000)
   })
 
-  it("asks whatever max_credits says, but not for a check that is refused anyway", async () => {
+  it("an agent asks its user whatever max_credits is, but not about a check that would be refused anyway", async () => {
     await using service = await start()
     await using agent = await service.connect({ user: "accept" })
     assert.strictEqual((await agent.check(dear, { max_credits: 4 })).code, "over_max_credits")
@@ -45,7 +45,7 @@ describe("a client that can ask its user", () => {
     assert.strictEqual(agent.asked.length, 1)
   })
 
-  it("pays once for one agreement, for these targets only, and within ten minutes", async () => {
+  it("a user's agreement pays for one check, of these targets only, within ten minutes", async () => {
     await using service = await start()
     await using agent = await service.connect({ user: "accept", isManual: true })
     const send = (urls: ReadonlyArray<string>, more: object) =>
@@ -86,7 +86,7 @@ describe.each([
   ["2026 without questions", "auto"],
   ["2025", "legacy"],
 ] as const)("a client of %s", (_, mode) => {
-  it("gets a quote, which pays once, for this check and account only, within ten minutes", async () => {
+  it("a quote pays for one check, for this account only, within ten minutes", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     const needed = await agent.check(dear)
@@ -113,7 +113,7 @@ describe.each([
     assert.strictEqual(await service.available(), 995)
   })
 
-  it("pays once for one quote in calls at the same time", async () => {
+  it("simultaneous calls with one quote pay once", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     const { quote } = await agent.check(dear)

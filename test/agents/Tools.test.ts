@@ -1,9 +1,9 @@
-/** The tools of agents, over real HTTP, with the SDK's own client. */
+/** Tests the tools for agents over real HTTP, with the client of the MCP SDK. */
 import { assert, describe, it } from "@effect/vitest"
 import { revisions, start, urlsOf } from "./agentClient.ts"
 
 describe.each(revisions)("an agent of %s", (revision, mode) => {
-  it("gets five tools that take at most 1,400 tokens of its prompt", async () => {
+  it("an agent gets five tools, which take at most 1,400 tokens of its prompt", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     assert.strictEqual(agent.client.getNegotiatedProtocolVersion(), revision)
@@ -15,7 +15,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.isBelow(JSON.stringify(tools).length / 4, 1400)
   })
 
-  it("checks URLs, and pays for the successes only", async () => {
+  it("an agent checks URLs and pays only for the successful ones", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     const result = await agent.check(["example.com", "localhost", "example.org"])
@@ -28,7 +28,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 998)
   })
 
-  it("asks for balance, usage, history and a preview free of charge", async () => {
+  it("an agent gets the balance, usage, history and a preview free of charge", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     for (const [name, input] of [
@@ -42,7 +42,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 1000)
   })
 
-  it("gets a code and a sentence for what it cannot have", async () => {
+  it("an agent gets a code and a sentence for each refusal", async () => {
     await using service = await start({ credits: 2 })
     await using agent = await service.connect({ mode })
     const budget = await service.newKey({ budget: "1/total" })
@@ -68,7 +68,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 2)
   })
 
-  it("pays nothing for a repeat with the same name, and must not use a name twice", async () => {
+  it("an agent's repeated call with the same name is free, and a different call with that name is refused", async () => {
     await using service = await start()
     await using agent = await service.connect({ mode })
     const named = { name: "list 7" }
@@ -79,7 +79,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 997)
   })
 
-  it("gets what was checked before the credits ended, and buys the rest later", async () => {
+  it("an agent gets what was checked before the credits ran out, and buys the rest later", async () => {
     await using service = await start({
       credits: 60,
       settings: { AUTHORITY_MCP_APPROVE_ABOVE: "500" },
@@ -94,7 +94,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 10)
   })
 
-  it("spends exactly its budget in calls at the same time", async () => {
+  it("an agent spends exactly its budget in simultaneous calls", async () => {
     await using service = await start()
     const key = await service.newKey({ budget: "10/total" })
     await using agent = await service.connect({ mode, key })
@@ -113,7 +113,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual(await service.available(), 990)
   })
 
-  it("may do what the scopes of its key allow", async () => {
+  it("an agent may do only what the scopes of its key allow", async () => {
     await using service = await start()
     const [reading, checking] = [
       await service.newKey({ scopes: ["read"] }),
@@ -127,7 +127,7 @@ describe.each(revisions)("an agent of %s", (revision, mode) => {
     assert.strictEqual((await checker.call("get_balance", {})).code, "forbidden")
   })
 
-  it("learns when to come back after its account's rate limit", async () => {
+  it("an agent over its account's rate limit learns when to try again", async () => {
     await using service = await start({ settings: { AUTHORITY_RATE_LIMIT: "1/1h" } })
     await using agent = await service.connect({ mode })
     assert.isFalse((await agent.check(urlsOf(1))).isError)

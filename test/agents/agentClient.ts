@@ -1,4 +1,4 @@
-/** The SDK's own client of a running service, in both revisions of the protocol. */
+/** Connects the MCP SDK's own client to a running service, in either revision of the protocol. */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client"
 import * as Schema from "effect/Schema"
 import { start as startService } from "../../src/testing/TestService.ts"
@@ -13,9 +13,9 @@ export type Mode = (typeof revisions)[number][1]
 export interface Options {
   readonly mode?: Mode
   readonly key?: string
-  /** What the user answers. Absent: the client cannot ask. */
+  /** The user's answer to a question. When it is absent, the client cannot ask. */
   readonly user?: "accept" | "decline" | "cancel"
-  /** True: the caller answers the questions itself. */
+  /** True if the test answers the questions itself. */
   readonly isManual?: boolean
 }
 
@@ -23,7 +23,10 @@ const adminToken = "a".repeat(32)
 
 const NewKey = Schema.Struct({ data: Schema.Struct({ key: Schema.String }) })
 
-/** Starts a service that asks above 3 credits, and has the accounts test and other. */
+/**
+ * Starts a service that asks before it spends more than 3 credits, with the accounts `test` and
+ * `other`.
+ */
 export const start = async (
   options: { readonly credits?: number; readonly settings?: Record<string, string> } = {},
 ) => {
@@ -72,7 +75,7 @@ export const start = async (
       call("check_authority", { urls, ...more })
     return { client, asked, call, check, [Symbol.asyncDispose]: () => client.close() }
   }
-  /** The credits that the account test can still spend. */
+  /** The credits that the account `test` can still spend. */
   const available = async () => {
     await using agent = await connect({})
     return (await agent.call("get_balance", {})).availableCredits
@@ -103,7 +106,7 @@ const Call = Schema.Struct({
   isError: Schema.optional(Schema.Boolean),
 })
 
-/** The result of a call. Throws when its text and its structured content do not agree. */
+/** Returns the result of a call. Throws if its text and its structured content disagree. */
 export const resultOf = (result: unknown) => {
   const { content, isError, structuredContent } = Schema.decodeUnknownSync(Call)(result)
   if (JSON.stringify(content[0].text) !== JSON.stringify(structuredContent)) {

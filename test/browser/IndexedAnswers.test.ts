@@ -8,7 +8,7 @@ import { answersSuite } from "../lists/answersSuite.ts"
 
 const server = shared()
 
-/** A script that makes the suite and the store global. */
+/** A script that makes the suite and the store available as globals of the page. */
 const bundle = Effect.runSync(
   Effect.cached(
     Effect.promise(async () => {

@@ -1,13 +1,13 @@
-/** Tests the page of a customer's own usage in a real browser. */
+/** Tests, in a real browser, the page on which customers see their own usage. */
 import { assert, describe } from "@effect/vitest"
 import { browserTest, isMissing, visit } from "../support/Browser.ts"
 import { downloaded, enter, widthOf } from "../support/ConsolePage.ts"
 import { start } from "../support/TestServer.ts"
 import { postBatch } from "../../scripts/support/postBatch.ts"
 
-describe.skipIf(isMissing)("the customer's usage", () => {
+describe.skipIf(isMissing)("the console's page of a customer's usage", () => {
   browserTest(
-    "who holds a key sees what its account used, by day, by key and entry by entry",
+    "the holder of a key sees what its account used, by day, by key and entry by entry",
     async (run) => {
       const { key, url } = await run(start({ credits: 1000 }))
       await postBatch(url, key, ["a.com", "b.com", "localhost"])

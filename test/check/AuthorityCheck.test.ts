@@ -44,7 +44,7 @@ interface World {
 
 const memoryLedger = memory.ledgerAlone({ lease: leaseMs })
 
-/** Runs a test with a ledger in which the account has `credits`. */
+/** Runs a test with a ledger that has one account with `credits`. */
 const within =
   ({ credits = 1000, ledger = memoryLedger, price = 1, provider = make(succeeding) }: World) =>
   <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>
@@ -266,7 +266,7 @@ describe("a provider that fails", () => {
     ["the figure -1", wrong(-1), ["PROVIDER_ERROR", "ok"]],
     ["the figure NaN", wrong(Number.NaN), ["PROVIDER_ERROR", "ok"]],
     ["an infinite figure", wrong(Number.POSITIVE_INFINITY), ["PROVIDER_ERROR", "ok"]],
-  ])("%s does not keep the other URL from being charged", ([, outcomes, expected]) =>
+  ])("%s does not prevent the charge for the other URL", ([, outcomes, expected]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), expected)
       assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
@@ -363,7 +363,7 @@ describe("a request that ends early", () => {
   })
 })
 
-describe("a ledger that is slow", () => {
+describe("a slow ledger", () => {
   const undecided = Effect.fail(new StoreTimeout({ mayCharge: true }))
 
   it.effect("a request whose charge times out fails, and its hold is released", () =>
@@ -424,7 +424,7 @@ describe("a batch with an idempotency key", () => {
     )
   }
 
-  it.effect("an interrupted batch releases its idempotency key and its hold", () => {
+  it.effect("interrupting a batch releases its idempotency key and its hold", () => {
     let hangs = true
     const provider = make((targets) => (hangs ? Effect.never : succeeding(targets)))
     return Effect.gen(function* () {
@@ -438,26 +438,29 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("a charge that was committed despite an error is replayed to a repeat", () => {
-    const provider = make(succeeding)
-    const lostAnswer = Layer.effect(
-      CreditLedger,
-      Effect.map(CreditLedger, (ledger) => ({
-        ...ledger,
-        settle: (...args: Parameters<typeof ledger.settle>) =>
-          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
-      })),
-    ).pipe(Layer.provide(memoryLedger))
-    return Effect.gen(function* () {
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
-      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
-      assert.strictEqual(provider.calls.length, 1)
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider, ledger: lostAnswer }))
-  })
+  it.effect(
+    "a repeated request gets the answer of a charge that was committed despite an error",
+    () => {
+      const provider = make(succeeding)
+      const lostAnswer = Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: (...args: Parameters<typeof ledger.settle>) =>
+            Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+        })),
+      ).pipe(Layer.provide(memoryLedger))
+      return Effect.gen(function* () {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+        assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+        assert.strictEqual(provider.calls.length, 1)
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider, ledger: lostAnswer }))
+    },
+  )
 })
 
-describe("the number of ledger commits of a request", () => {
+describe("how many ledger commits a request needs", () => {
   /** Number of ledger commits since the process started. */
   const commits = Effect.map(Metric.snapshot, (pairs) =>
     pairs.reduce(
@@ -477,7 +480,7 @@ describe("the number of ledger commits of a request", () => {
     ["cached figures with a key", knowing(() => checked(), succeeding).layer, "key", 1],
     ["bought figures", make(succeeding).layer, undefined, 2],
     ["bought figures with a key", make(succeeding).layer, "key", 2],
-  ])("the commits for %s", ([, provider, idempotencyKey, cost]) =>
+  ])("the number of ledger commits for %s is as expected", ([, provider, idempotencyKey, cost]) =>
     Effect.gen(function* () {
       const accountId = yield* newAccountWith(10)
       const service = yield* AuthorityCheck.AuthorityCheck

@@ -96,7 +96,7 @@ describe("a host with non-ASCII letters is converted to ASCII", () => {
   })
 })
 
-describe("same and different targets", () => {
+describe("which URLs have the same target", () => {
   it.each([
     ["the scheme", "http://example.com/a", "https://example.com/a"],
     ["a missing scheme", "example.com/a", "https://example.com/a"],
@@ -135,7 +135,7 @@ describe("same and different targets", () => {
   })
 })
 
-describe("a string that is not a public web address is refused", () => {
+describe("a string that is not a public web address", () => {
   const scheme = "only http and https addresses can be checked"
   const unparseable = "it is not a domain or a URL"
   const port = "only the default ports can be checked"

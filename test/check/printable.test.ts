@@ -4,7 +4,7 @@ import { table } from "../../src/cli/Output.ts"
 import { printable } from "../../src/check/printable.ts"
 
 it.prop(
-  "no control or format character reaches the terminal",
+  "no control or format character of a text reaches the terminal",
   [FastCheck.string({ unit: "binary" })],
   ([text]) => assert.notMatch(printable(text), /[\p{Cc}\p{Cf}]/u),
 )

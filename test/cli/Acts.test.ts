@@ -1,4 +1,7 @@
-/** Each act of an operator gives one document, by the command line and by the administration. */
+/**
+ * Checks that each act of an operator gives the same document on the command line and over the
+ * administration API.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { AdminApi } from "../../src/contract/AdminApi.ts"
@@ -8,7 +11,7 @@ import { document } from "../support/Verb.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** The endpoint, the command, the request, and the fields that only the command has. */
+/** The endpoint, the command, the request, and the fields that only the command prints. */
 type Act = readonly [
   endpoint: string,
   command: (key: string) => string,
@@ -75,12 +78,12 @@ const acts: ReadonlyArray<Act> = [
 ]
 
 /**
- * Reads of the administration alone, and those whose answers are not those of the commands: a page of
- * a statement, the newest first, and the providers as a serving process knows them.
+ * Endpoints without an equal command: some have no command, and others answer differently, such as
+ * with a page of a statement, newest first, or with the providers as a serving process knows them.
  */
 const others = ["account", "adminDocument", "keys", "overview", "providerStatus", "statement"]
 
-/** Replaces what differs from one database to another. */
+/** Replaces the values that differ from one database to another. */
 const masked = (document: object): unknown =>
   JSON.parse(
     JSON.stringify(document)
@@ -91,42 +94,44 @@ const masked = (document: object): unknown =>
       .replaceAll(/"sequence":\d+/g, '"sequence":1'),
   )
 
-describe("the acts of operators", () => {
-  it.scopedLive("the command line and the administration give the same documents", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      const { url } = yield* TestServer.start({ adminToken })
-      const ask = (method: string, path: string, body?: object) =>
-        Effect.promise(async () => {
-          const response = await fetch(`${url}/admin/v1/${path}`, {
-            method,
-            headers: {
-              authorization: `Bearer ${adminToken}`,
-              ...(body !== undefined && { "content-type": "application/json" }),
-            },
-            ...(body !== undefined && { body: JSON.stringify(body) }),
+describe("an operator's acts on the command line and over the administration API", () => {
+  it.scopedLive(
+    "the command line and the administration API give the same document for each act",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        const { url } = yield* TestServer.start({ adminToken })
+        const ask = (method: string, path: string, body?: object) =>
+          Effect.promise(async () => {
+            const response = await fetch(`${url}/admin/v1/${path}`, {
+              method,
+              headers: {
+                authorization: `Bearer ${adminToken}`,
+                ...(body !== undefined && { "content-type": "application/json" }),
+              },
+              ...(body !== undefined && { body: JSON.stringify(body) }),
+            })
+            const { data } = Object(await response.json())
+            assert.isTrue(response.ok, path)
+            return data
           })
-          const { data } = Object(await response.json())
-          assert.isTrue(response.ok, path)
-          return data
-        })
-      let [printedKey, answeredKey] = ["", ""]
-      for (const [endpoint, command, request, more = []] of acts) {
-        const printed = yield* document(cwd, ...command(printedKey).split(" "))
-        const answered = yield* ask(...request(answeredKey))
-        if (endpoint === "createKey") [printedKey, answeredKey] = [printed.id, answered.id]
-        const shared = Object.entries(printed).filter(([name]) => !more.includes(name))
-        assert.includeMembers(Object.keys(printed), [...more])
-        assert.deepStrictEqual(
-          masked(Object.fromEntries(shared)),
-          masked(answered),
-          command(printedKey),
-        )
-      }
-    }),
+        let [printedKey, answeredKey] = ["", ""]
+        for (const [endpoint, command, request, more = []] of acts) {
+          const printed = yield* document(cwd, ...command(printedKey).split(" "))
+          const answered = yield* ask(...request(answeredKey))
+          if (endpoint === "createKey") [printedKey, answeredKey] = [printed.id, answered.id]
+          const shared = Object.entries(printed).filter(([name]) => !more.includes(name))
+          assert.includeMembers(Object.keys(printed), [...more])
+          assert.deepStrictEqual(
+            masked(Object.fromEntries(shared)),
+            masked(answered),
+            command(printedKey),
+          )
+        }
+      }),
   )
 
-  it("every endpoint of the administration is an act or is left out on purpose", () => {
+  it("every endpoint of the administration API is compared with a command or left out on purpose", () => {
     const endpoints = Object.values(AdminApi.groups).flatMap(({ endpoints }) =>
       Object.keys(endpoints),
     )

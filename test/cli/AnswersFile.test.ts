@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { stateFolderOf } from "../../src/cli/AnswersFile.ts"
 
-describe("the folder of the answers", () => {
+describe("the folder in which authority check keeps its answers", () => {
   it.each([
     ["linux", { XDG_STATE_HOME: "/state" }, "/home/a", "/state"],
     ["linux", { XDG_STATE_HOME: "state" }, "/home/a", "/home/a/.local/state"],

@@ -1,4 +1,4 @@
-/** The audit log as an operator meets it: by the verbs, and in backups. */
+/** Tests what an operator sees of the audit log: in the verbs and in backups. */
 import { writeFileSync } from "node:fs"
 import { userInfo } from "node:os"
 import { join } from "node:path"
@@ -18,8 +18,8 @@ const problemsOf = (cwd: string, ...options: ReadonlyArray<string>) =>
     ({ stdout }) => JSON.parse(stdout).problems,
   )
 
-describe("the verb audit", () => {
-  it.scopedLive("lists each act of the verbs and each refused one, newest first", () =>
+describe("the CLI verb audit", () => {
+  it.scopedLive("authority audit lists each act of the verbs, refused ones too, newest first", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       yield* document(cwd, "account", "create", "acme", "--credits", "5")
@@ -54,7 +54,7 @@ describe("the verb audit", () => {
     }),
   )
 
-  it.scopedLive("an account that the service or a program around it makes has lines of serve", () =>
+  it.scopedLive("the audit log names serve as the actor when the service creates an account", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       const key = yield* Effect.provide(
@@ -74,7 +74,7 @@ describe("the verb audit", () => {
     }),
   )
 
-  it.scopedLive("a restored backup keeps its log, and has a line of the restore", () =>
+  it.scopedLive("a restored backup keeps its audit log, and gets a line about the restore", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
       yield* document(cwd, "account", "create", "acme", "--credits", "5")

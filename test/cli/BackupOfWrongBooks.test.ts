@@ -8,7 +8,7 @@ import { openAccount } from "../support/Program.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
-describe("a backup of a database whose books are wrong", () => {
+describe("backing up a database whose ledger is wrong", () => {
   it.scopedLive("a backup whose ledger has errors is kept, and the message names the file", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder

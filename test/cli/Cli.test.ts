@@ -1,4 +1,7 @@
-/** The verbs, in the process of the test. What only a process shows is in `program/Cli.test.ts`. */
+/**
+ * Tests the verbs in the test's process. `program/Cli.test.ts` tests what only a separate process
+ * shows.
+ */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -8,7 +11,7 @@ import { openAccount } from "../support/Program.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
-describe("the verbs with --json", () => {
+describe("CLI verbs with --json", () => {
   it.scopedLive("the credits verbs print one JSON document each", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder
@@ -275,7 +278,7 @@ describe("a CLI verb that fails", () => {
     "a restore into a folder that cannot be written",
     ["restore", import.meta.filename],
     /the folder \/proc cannot be written: /,
-    // Not even the superuser may write there.
+    // Not even the superuser can write there.
     { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
   )
   fails(
@@ -288,7 +291,7 @@ describe("a CLI verb that fails", () => {
     "a database in a folder that cannot be written",
     ["serve"],
     /AUTHORITY_DATABASE_URL/,
-    // Not even the superuser may write there.
+    // Not even the superuser can write there.
     { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
   )
   fails(
@@ -306,7 +309,7 @@ describe("a CLI verb that fails", () => {
 })
 
 describe("a database that does not exist", () => {
-  /** Every verb that reads the database, but does not create it. */
+  /** Every verb that reads the database but does not create it. */
   const readers = [
     ["account", "list"],
     ["key", "create", "--account", "acme"],

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
-/** The commands that the help of these words lists, each with its own commands. */
+/** Returns the commands that the help of these words lists, each with its subcommands. */
 const listedBy = async (...words: ReadonlyArray<string>): Promise<ReadonlyArray<string>> => {
   const { stdout } = await Effect.runPromise(verb(tmpdir(), [...words, "--help"]))
   const [, commands = ""] = stdout.split("\nCommands:\n")
@@ -23,10 +23,10 @@ const verbs = await listedBy()
 const wordsOf = (example: string) =>
   Array.from(example.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
 
-/** With these settings no verb does its work, so only the words are tested. */
+/** With these settings no verb can do its work, so only the parsing of its arguments is tested. */
 const settings = { AUTHORITY_API_KEY: "am_1", AUTHORITY_DATABASE_URL: "nothing" }
 
-describe("the help", () => {
+describe("the help of the program", () => {
   it("the program's help lists every verb", () => {
     assert.includeMembers(
       [...verbs],
@@ -54,7 +54,7 @@ describe("the help", () => {
   }
 })
 
-describe("wrong usage", () => {
+describe("wrong usage of the CLI", () => {
   const account = "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"
   const long = "x".repeat(201)
   const wrong: Readonly<Record<string, RegExp>> = {

@@ -10,7 +10,9 @@ import { verb } from "../support/Verb.ts"
 const imported = (cwd: string, ...args: ReadonlyArray<string>) =>
   verb(cwd, ["dataset", "import", ...args])
 
-/** A zip archive of one file, as `zip -` writes it to a pipe: sizes and CRC follow the data. */
+/**
+ * Makes a zip archive of one file, as `zip -` writes it to a pipe: sizes and CRC follow the data.
+ */
 const zipOf = (name: string, text: string): Buffer => {
   const data = deflateRawSync(text)
   const head = Buffer.alloc(30)

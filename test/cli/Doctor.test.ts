@@ -8,7 +8,7 @@ import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { document, verb } from "../support/Verb.ts"
 
-describe("the doctor", () => {
+describe("the verb doctor", () => {
   it.scopedLive("the doctor reports a missing database as a failure and does not create it", () =>
     Effect.gen(function* () {
       const cwd = yield* temporaryFolder

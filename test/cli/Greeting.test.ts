@@ -20,29 +20,31 @@ const listener = Layer.sync(Listener, () => ({
   drain: Effect.void,
 }))
 
-it.scoped("a first start that is stopped while it makes the demo account makes its key too", () =>
-  Effect.gen(function* () {
-    const ledger = yield* CreditLedger
-    const isMade = yield* Deferred.make<void>()
-    const isStopped = yield* Deferred.make<void>()
-    const slowLedger: CreditLedger["Type"] = {
-      ...ledger,
-      grant: (...args) =>
-        Deferred.succeed(isMade, undefined).pipe(
-          Effect.zipRight(Deferred.await(isStopped)),
-          Effect.zipRight(ledger.grant(...args)),
-        ),
-    }
-    const start = yield* Layer.build(greeting.layer({ json: true })).pipe(
-      Effect.provideService(CreditLedger, slowLedger),
-      Effect.fork,
-    )
-    yield* Deferred.await(isMade)
-    yield* Fiber.interruptFork(start)
-    yield* Effect.yieldNow()
-    yield* Deferred.succeed(isStopped, undefined)
-    yield* Fiber.await(start)
-    const { id } = yield* (yield* Accounts).find(demoName)
-    assert.lengthOf(yield* (yield* ApiKeys).list(id), 1)
-  }).pipe(Effect.provide(Layer.mergeAll(sqliteFile(":memory:"), listener, Settings.from({})))),
+it.scoped(
+  "a first start that is stopped while it creates the demo account still creates its key",
+  () =>
+    Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const isMade = yield* Deferred.make<void>()
+      const isStopped = yield* Deferred.make<void>()
+      const slowLedger: CreditLedger["Type"] = {
+        ...ledger,
+        grant: (...args) =>
+          Deferred.succeed(isMade, undefined).pipe(
+            Effect.zipRight(Deferred.await(isStopped)),
+            Effect.zipRight(ledger.grant(...args)),
+          ),
+      }
+      const start = yield* Layer.build(greeting.layer({ json: true })).pipe(
+        Effect.provideService(CreditLedger, slowLedger),
+        Effect.fork,
+      )
+      yield* Deferred.await(isMade)
+      yield* Fiber.interruptFork(start)
+      yield* Effect.yieldNow()
+      yield* Deferred.succeed(isStopped, undefined)
+      yield* Fiber.await(start)
+      const { id } = yield* (yield* Accounts).find(demoName)
+      assert.lengthOf(yield* (yield* ApiKeys).list(id), 1)
+    }).pipe(Effect.provide(Layer.mergeAll(sqliteFile(":memory:"), listener, Settings.from({})))),
 )

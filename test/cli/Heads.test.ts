@@ -1,4 +1,6 @@
-/** What a correct hash chain cannot show is shown by heads that were kept elsewhere. */
+/**
+ * Tests that heads of a ledger, kept elsewhere, reveal changes that a correct hash chain cannot.
+ */
 import { createHash } from "node:crypto"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -26,7 +28,9 @@ const engines = {
     })),
 }
 
-/** Removes the last entry, which is a charge, and puts the balance and the usage back. */
+/**
+ * Removes the last entry, which is a charge, and undoes its effect on the balance and the usage.
+ */
 const cutOff = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -42,7 +46,7 @@ const cutOff = (account: AccountId) =>
       WHERE account_id = ${account}`
   })
 
-/** Gives the first entry another note, and every entry a new hash. */
+/** Changes the note of the first entry, and recomputes the hash of every entry. */
 const rewrite = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -56,7 +60,7 @@ const rewrite = (account: AccountId) =>
     yield* sql`UPDATE balances SET head = ${head} WHERE account_id = ${account}`
   })
 
-describe(`heads of a ledger in ${engine}`, () => {
+describe(`the heads of a ledger in ${engine}`, () => {
   const written = Effect.gen(function* () {
     const cwd = yield* temporaryFolder
     const { stores, url } = yield* engines[engine](cwd)
@@ -71,36 +75,38 @@ describe(`heads of a ledger in ${engine}`, () => {
     return { account, cwd, stores, verify, document: JSON.parse(stdout) }
   })
 
-  it.scopedLive("verify --heads writes a file, and a ledger that goes on continues it", () =>
-    Effect.gen(function* () {
-      const { account, cwd, document, stores, verify } = yield* written
-      const text = readFileSync(join(cwd, "heads"), "utf8")
-      assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\n$`))
-      const digest = createHash("sha256").update(text).digest("hex")
-      assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
+  it.scopedLive(
+    "verify --heads writes a file, and a ledger that has grown since then still matches it",
+    () =>
+      Effect.gen(function* () {
+        const { account, cwd, document, stores, verify } = yield* written
+        const text = readFileSync(join(cwd, "heads"), "utf8")
+        assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\n$`))
+        const digest = createHash("sha256").update(text).digest("hex")
+        assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
 
-      yield* Effect.provide(Effect.zipRight(charge(account, 10), newAccountWith(5)), stores)
-      const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
-      assert.strictEqual(code, 0, stdout)
-      assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
-      // Version 1.1.0 ended the file with a head of the audit log.
-      writeFileSync(join(cwd, "of-1.1.0"), `${text}audit 3 ${"0".repeat(64)}\n`)
-      assert.strictEqual((yield* verify("--against", "of-1.1.0")).code, 0)
-      const again = yield* verify("--heads", "heads")
-      assert.deepStrictEqual([again.code, again.stdout], [1, ""])
-      assert.match(
-        again.stderr,
-        /^authority: heads cannot be written: it exists already; name another file .+\n$/,
-      )
-      assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
-    }),
+        yield* Effect.provide(Effect.zipRight(charge(account, 10), newAccountWith(5)), stores)
+        const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
+        assert.strictEqual(code, 0, stdout)
+        assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
+        // Version 1.1.0 ended the file with the head of the audit log.
+        writeFileSync(join(cwd, "of-1.1.0"), `${text}audit 3 ${"0".repeat(64)}\n`)
+        assert.strictEqual((yield* verify("--against", "of-1.1.0")).code, 0)
+        const again = yield* verify("--heads", "heads")
+        assert.deepStrictEqual([again.code, again.stdout], [1, ""])
+        assert.match(
+          again.stderr,
+          /^authority: heads cannot be written: it exists already; name another file .+\n$/,
+        )
+        assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
+      }),
   )
 
   for (const [what, tamper, problem] of [
     ["whose last entries were cut off", cutOff, "entry 3 of the checkpoint is missing"],
     ["that was written anew", rewrite, "entry 3 differs from the checkpoint"],
   ] as const) {
-    it.scopedLive(`verify --against finds a ledger ${what}, which verify alone accepts`, () =>
+    it.scopedLive(`verify --against rejects a ledger ${what}, which verify alone accepts`, () =>
       Effect.gen(function* () {
         const { account, cwd, stores, verify } = yield* written
         yield* Effect.provide(tamper(account), stores)
@@ -115,7 +121,7 @@ describe(`heads of a ledger in ${engine}`, () => {
     )
   }
 
-  it.scopedLive("verify --against refuses a file that holds anything but heads", () =>
+  it.scopedLive("verify --against refuses a file that contains anything but heads", () =>
     Effect.gen(function* () {
       const { cwd, verify } = yield* written
       const text = readFileSync(join(cwd, "heads"), "utf8")
@@ -134,16 +140,18 @@ describe(`heads of a ledger in ${engine}`, () => {
   )
 })
 
-describe("the digest of the heads", () => {
-  it.scopedLive("a backup has the digest of its heads, and a restored backup has the same", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      yield* document(cwd, "account", "create", "acme", "--credits", "5")
-      const { heads } = yield* document(cwd, "credits", "verify", "--heads", "heads")
-      assert.strictEqual((yield* document(cwd, "backup", "copy.db")).heads, heads.digest)
-      yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "1")
-      assert.notStrictEqual((yield* document(cwd, "backup", "later.db")).heads, heads.digest)
-      assert.strictEqual((yield* document(cwd, "restore", "copy.db")).heads, heads.digest)
-    }),
+describe("the digest of a ledger's heads", () => {
+  it.scopedLive(
+    "a backup reports the digest of its ledger's heads, and restoring it reports the same digest",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        yield* document(cwd, "account", "create", "acme", "--credits", "5")
+        const { heads } = yield* document(cwd, "credits", "verify", "--heads", "heads")
+        assert.strictEqual((yield* document(cwd, "backup", "copy.db")).heads, heads.digest)
+        yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "1")
+        assert.notStrictEqual((yield* document(cwd, "backup", "later.db")).heads, heads.digest)
+        assert.strictEqual((yield* document(cwd, "restore", "copy.db")).heads, heads.digest)
+      }),
   )
 })

@@ -1,4 +1,4 @@
-/** What the verbs print about a PostgreSQL server, without secrets. */
+/** Tests what the verbs print about a PostgreSQL server, and that they print no secrets. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -42,7 +42,7 @@ describe("a PostgreSQL database without tables", () => {
       const url = Redacted.value(yield* temporaryDatabase)
       const { host, password, pathname } = new URL(url)
       const settings = { AUTHORITY_DATABASE_URL: url }
-      // If one verb created the tables, the next verb would find them.
+      // Neither verb may create the tables: otherwise the second one would find a database.
       for (const args of [["account", "list"], ["doctor"]]) {
         const { code, stderr, stdout } = yield* verb(cwd, args, settings)
         assert.strictEqual(code, 1)

@@ -88,8 +88,8 @@ const vendors = [
 ] as const
 
 for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
-  describe(`the status of ${name}`, () => {
-    it.scopedLive("without --live, a healthy vendor is asked only for what is free", () =>
+  describe(`authority provider status of ${name}`, () => {
+    it.scopedLive("without --live, provider status makes only free calls to a healthy vendor", () =>
       Effect.gen(function* () {
         const { settings, vendor } = yield* make
         const { code, stderr, stdout } = yield* status(settings)
@@ -101,7 +101,7 @@ for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
     )
 
     it.scopedLive(
-      "with --live, a healthy vendor gives an answer as expected, at the price that is printed before",
+      "with --live, provider status makes one call to a healthy vendor, at the price that it prints first",
       () =>
         Effect.gen(function* () {
           const { settings, vendor } = yield* make
@@ -136,7 +136,7 @@ for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
       ["cannot be reached", FakeVendor.reset, /cannot be reached: ECONNRESET; check/],
     ] as const) {
       it.scopedLive(
-        `a vendor that ${state} cannot serve, and a free call finds that out if there is one`,
+        `provider status says that a vendor that ${state} cannot serve, by a free call if there is one`,
         () =>
           Effect.gen(function* () {
             const { settings, vendor } = yield* make
@@ -161,11 +161,11 @@ for (const { exhausted, left, make, name, price, throttled, well } of vendors) {
   })
 }
 
-it.scopedLive("--live names the field that a vendor has renamed", () =>
+it.scopedLive("with --live, provider status names a field that the vendor has renamed", () =>
   Effect.gen(function* () {
     const { settings, vendor } = yield* links
     yield* status(settings)
-    // The free calls are answered as before, so that the live call is made.
+    // The vendor answers the free calls normally, so that the live call is made.
     vendor.script(...vendor.calls.map(() => FakeVendor.none))
     vendor.always(renamed("page_authority"))
     const { code, stdout } = yield* status(settings, "--live")
@@ -174,7 +174,7 @@ it.scopedLive("--live names the field that a vendor has renamed", () =>
   }),
 )
 
-it.scopedLive("with --live, the call is counted when there is a database", () =>
+it.scopedLive("with --live, provider status counts its call if there is a database", () =>
   Effect.gen(function* () {
     const { settings } = yield* moz
     const cwd = yield* temporaryFolder
@@ -190,9 +190,9 @@ it.scopedLive("with --live, the call is counted when there is a database", () =>
   }),
 )
 
-describe("the status of several providers", () => {
+describe("authority provider status of several providers", () => {
   it.scopedLive(
-    "each provider of the chain is asked, and one that cannot serve makes the exit code 1",
+    "provider status asks each provider of a chain, and exits with 1 if one of them cannot serve",
     () =>
       Effect.gen(function* () {
         const { settings, vendor } = yield* moz
@@ -215,7 +215,7 @@ describe("the status of several providers", () => {
   )
 
   it.scopedLive(
-    "the dataset cannot serve before an import, and names its list and its date afterwards",
+    "provider status says that the dataset cannot serve before an import, and names its list and date afterwards",
     () =>
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder
@@ -238,18 +238,20 @@ describe("the status of several providers", () => {
       }),
   )
 
-  it.scopedLive("a vendor that never answers has the time of AUTHORITY_PROVIDER_TIMEOUT", () =>
-    Effect.gen(function* () {
-      const { settings, vendor } = yield* moz
-      vendor.always(FakeVendor.hang)
-      const timeout = { AUTHORITY_PROVIDER_TIMEOUT: "100ms" }
-      const { code, stdout } = yield* status({ ...settings, ...timeout })
-      assert.match(stdout, /failure {2}moz: moz did not answer in time/)
-      assert.strictEqual(code, 1)
-    }),
+  it.scopedLive(
+    "provider status waits AUTHORITY_PROVIDER_TIMEOUT for a vendor that never answers",
+    () =>
+      Effect.gen(function* () {
+        const { settings, vendor } = yield* moz
+        vendor.always(FakeVendor.hang)
+        const timeout = { AUTHORITY_PROVIDER_TIMEOUT: "100ms" }
+        const { code, stdout } = yield* status({ ...settings, ...timeout })
+        assert.match(stdout, /failure {2}moz: moz did not answer in time/)
+        assert.strictEqual(code, 1)
+      }),
   )
 
-  it.scopedLive("the name of an index cannot change the terminal", () =>
+  it.scopedLive("provider status escapes control characters in the name of an index", () =>
     Effect.gen(function* () {
       const { settings, vendor } = yield* links
       vendor.always(FakeVendor.answer(200, JSON.stringify({ index_id: "\u001b[31m2026" })))
@@ -257,20 +259,25 @@ describe("the status of several providers", () => {
     }),
   )
 
-  it.scopedLive("a plan whose rows are used up can serve when it allows overage", () =>
-    Effect.gen(function* () {
-      const { settings, vendor } = yield* moz
-      vendor.script(
-        FakeVendor.rewrite("overage", (json) =>
-          JSON.parse(
-            JSON.stringify(json).replace('"used":0,"overage":false', '"used":3001,"overage":true'),
+  it.scopedLive(
+    "provider status says that a plan without remaining rows can serve if it allows overage",
+    () =>
+      Effect.gen(function* () {
+        const { settings, vendor } = yield* moz
+        vendor.script(
+          FakeVendor.rewrite("overage", (json) =>
+            JSON.parse(
+              JSON.stringify(json).replace(
+                '"used":0,"overage":false',
+                '"used":3001,"overage":true',
+              ),
+            ),
           ),
-        ),
-      )
-      const { code, stdout } = yield* status(settings)
-      assert.match(stdout, /ok {7}moz: .*; 0 of 3000 rows are left until .*, and more are billed/)
-      assert.strictEqual(code, 0)
-    }),
+        )
+        const { code, stdout } = yield* status(settings)
+        assert.match(stdout, /ok {7}moz: .*; 0 of 3000 rows are left until .*, and more are billed/)
+        assert.strictEqual(code, 0)
+      }),
   )
 })
 

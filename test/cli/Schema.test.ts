@@ -1,4 +1,4 @@
-/** Which verbs create tables, change the schema of a database, or refuse the database. */
+/** Tests which verbs create tables, which change the schema, and which refuse the database. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -36,10 +36,10 @@ const execute = (url: string, text: string) =>
 const dump = (name: string) =>
   readFileSync(join(import.meta.dirname, `../upgrade/${name}.sql`), "utf8")
 
-/** A database of 1.1.0. */
+/** A database that version 1.1.0 wrote. */
 const oldData = (engine: string) => dump(`8b50055-new.${engine}`)
 
-/** A database of 1.0.0, or what this program sees of it. */
+/** A database that version 1.0.0 wrote, reduced to what this version reads of it. */
 const tooOldData = {
   sqlite: dump("47bc1c2.sqlite"),
   postgres: `${oldData("postgres")}
@@ -175,7 +175,7 @@ describe(`the schema of a ${engine} database`, () => {
   )
 })
 
-describe("a database in memory", () => {
+describe("creating a database in memory", () => {
   it.scopedLive("a verb that creates a database refuses sqlite::memory:", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* verb(

@@ -1,4 +1,6 @@
-/** The promise client reads bodies without the contract's schemas, but the same bodies. */
+/**
+ * Tests that the promise client's own response schemas accept the same bodies as the contract's.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
@@ -17,7 +19,7 @@ import { runs } from "../support/properties.ts"
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 
-/** Fails to compile when a type of the promise client differs from the contract's type. */
+/** Does not compile if a type of the promise client differs from the contract's type. */
 const areSame: [
   Same<Wire.BatchAnswer, typeof BatchResponse.Encoded>,
   Same<Wire.PreviewAnswer, typeof PreviewResponse.Encoded>,
@@ -35,7 +37,7 @@ const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, un
     { numRuns: runs(125) },
   )
 
-describe("the bodies of the promise client", () => {
+describe("the promise client's response schemas", () => {
   it("the promise client reads every answer of the contract unchanged", () => {
     assert.notInclude(areSame, false)
     isRead(Schema.typeSchema(BatchResponse), AnswerSchemas.BatchAnswer)

@@ -1,4 +1,4 @@
-/** Tests the Effect client, which is the promise client in another form. */
+/** Tests the Effect client, which wraps the promise client. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ const clientOf = (url: string, key: string, options: Partial<Client.Options> = {
 const reasonOf = (outcome: Client.Outcome | undefined) =>
   outcome !== undefined && "reason" in outcome ? outcome.reason : undefined
 
-describe("a stream of URLs", () => {
+describe("a stream of URLs in the Effect client", () => {
   it.scopedLive("a stream that fails ends checkAll with its error, after its results", () =>
     Effect.gen(function* () {
       const server = yield* start()
@@ -38,7 +38,7 @@ describe("a stream of URLs", () => {
     }),
   )
 
-  it.scopedLive("the interruption of checkAll aborts its requests, and closes the stream", () =>
+  it.scopedLive("interrupting checkAll aborts its requests and closes the stream of URLs", () =>
     Effect.gen(function* () {
       const signals: Array<AbortSignal | null | undefined> = []
       let isClosed = false
@@ -60,7 +60,7 @@ describe("a stream of URLs", () => {
     }),
   )
 
-  it.scopedLive("the interruption of checkAll closes a stream that waits for its next URL", () =>
+  it.scopedLive("interrupting checkAll closes a stream that is waiting for its next URL", () =>
     Effect.gen(function* () {
       const waits = yield* Deferred.make<void>()
       let isClosed = false
@@ -76,8 +76,8 @@ describe("a stream of URLs", () => {
   )
 })
 
-describe("the options of the client", () => {
-  it.live("the client runs the Effect of onRetry before it retries", () =>
+describe("the options of the Effect client", () => {
+  it.live("the Effect client runs onRetry before each retry", () =>
     Effect.gen(function* () {
       const answers = [refused(409, { "retry-after": "0" }), good]
       const retries: Array<string> = []
@@ -94,7 +94,7 @@ describe("the options of the client", () => {
     }),
   )
 
-  it.live("the interruption of a call aborts its request", () =>
+  it.live("interrupting a call of the Effect client aborts its request", () =>
     Effect.gen(function* () {
       let signal: AbortSignal | null | undefined
       const client = yield* clientOf("http://service", "am_1", {

@@ -105,7 +105,7 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive("a list is read only as fast as the caller reads the results", () =>
+  it.scopedLive("checkAll reads a list only as fast as the caller reads the results", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)
@@ -175,69 +175,75 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive("a target is paid once, although its spellings lie in different batches", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const hosts = Array.from({ length: 60 }, (_, i) => `site${i}.example.com`)
-      const urls = [...hosts, "localhost", ...hosts.map((host) => `HTTPS://${host}/#top`)]
-      const results = yield* collected(make(server).checkAll(urls, { provenance: true }))
-      const outcomes = results.flatMap(({ outcomes }) => outcomes)
-      assert.deepStrictEqual(
-        outcomes.map(({ url }) => url),
-        urls,
-      )
-      assert.strictEqual(outcomes.filter((outcome) => "provenance" in outcome).length, 120)
-      assert.deepStrictEqual(
-        results.map(({ creditsUsed }) => creditsUsed),
-        [50, 10, 0],
-      )
-      assert.strictEqual((yield* server.books).charged, 60)
-    }),
+  it.scopedLive(
+    "checkAll pays for a target once, although its spellings are in different batches",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const hosts = Array.from({ length: 60 }, (_, i) => `site${i}.example.com`)
+        const urls = [...hosts, "localhost", ...hosts.map((host) => `HTTPS://${host}/#top`)]
+        const results = yield* collected(make(server).checkAll(urls, { provenance: true }))
+        const outcomes = results.flatMap(({ outcomes }) => outcomes)
+        assert.deepStrictEqual(
+          outcomes.map(({ url }) => url),
+          urls,
+        )
+        assert.strictEqual(outcomes.filter((outcome) => "provenance" in outcome).length, 120)
+        assert.deepStrictEqual(
+          results.map(({ creditsUsed }) => creditsUsed),
+          [50, 10, 0],
+        )
+        assert.strictEqual((yield* server.books).charged, 60)
+      }),
   )
 
-  it.scopedLive("with provenance, a URL that is not sent has a cause and a detail too", () =>
-    Effect.gen(function* () {
-      const client = make(yield* start())
-      const invalid = { reason: "INVALID_URL", cause: "invalid" } as const
-      const failures: ReadonlyArray<Outcome> = [
-        { url: "", ...invalid, detail: "it is empty." },
-        { url: "a".repeat(1001), ...invalid, detail: "it is too long." },
-      ]
-      const urls = failures.map(({ url }) => url)
-      const options = { provenance: true }
-      const unsent = yield* Effect.promise(() => client.check(urls, options))
-      assert.deepStrictEqual(unsent.outcomes, failures)
-      const sent = yield* Effect.promise(() => client.check([...urls, "example.com"], options))
-      assert.deepStrictEqual(sent.outcomes.slice(0, 2), failures)
-    }),
+  it.scopedLive(
+    "with provenance, even a URL that checkAll does not send gets a cause and a detail",
+    () =>
+      Effect.gen(function* () {
+        const client = make(yield* start())
+        const invalid = { reason: "INVALID_URL", cause: "invalid" } as const
+        const failures: ReadonlyArray<Outcome> = [
+          { url: "", ...invalid, detail: "it is empty." },
+          { url: "a".repeat(1001), ...invalid, detail: "it is too long." },
+        ]
+        const urls = failures.map(({ url }) => url)
+        const options = { provenance: true }
+        const unsent = yield* Effect.promise(() => client.check(urls, options))
+        assert.deepStrictEqual(unsent.outcomes, failures)
+        const sent = yield* Effect.promise(() => client.check([...urls, "example.com"], options))
+        assert.deepStrictEqual(sent.outcomes.slice(0, 2), failures)
+      }),
   )
 
-  it.scopedLive("results come before the whole list is read, also if the list then throws", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = make(server)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      async function* slow() {
-        yield* batch
-        await promise
-        yield "example.com"
-        throw new Error("the list broke")
-      }
-      const sizes: Array<number> = []
-      const list = async () => {
-        for await (const { outcomes } of client.checkAll(slow())) {
-          sizes.push(outcomes.length)
-          resolve()
+  it.scopedLive(
+    "checkAll yields results before it has read the whole list, even if the list then throws",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const { promise, resolve } = Promise.withResolvers<void>()
+        async function* slow() {
+          yield* batch
+          await promise
+          yield "example.com"
+          throw new Error("the list broke")
         }
-      }
-      assert.deepStrictEqual(yield* rejection(list()), new Error("the list broke"))
-      assert.deepStrictEqual(sizes, [50])
-      assert.strictEqual((yield* server.books).charged, 50)
-    }),
+        const sizes: Array<number> = []
+        const list = async () => {
+          for await (const { outcomes } of client.checkAll(slow())) {
+            sizes.push(outcomes.length)
+            resolve()
+          }
+        }
+        assert.deepStrictEqual(yield* rejection(list()), new Error("the list broke"))
+        assert.deepStrictEqual(sizes, [50])
+        assert.strictEqual((yield* server.books).charged, 50)
+      }),
   )
 })
 
-/** Makes a client whose fake service gives the answers `moves` in order, and then no answer. */
+/** Makes a client of a fake service, which gives the answers `moves` in order and then none. */
 const scripted = (
   moves: ReadonlyArray<Scripted | "reset" | "cut" | "silence">,
   options: Partial<Options> = {},
@@ -316,7 +322,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "a retry waits for Retry-After, and does not if that exceeds patienceMs",
+    "a retry waits for Retry-After, unless that would exceed patienceMs",
     onTestClock(async () => {
       const busy = refused(503, { "retry-after": "20" })
       const { client, requests } = scripted([busy, good])
@@ -339,7 +345,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "a request in progress is asked for at the interval that the service names",
+    "the promise client asks for a request in progress at the interval that the service names",
     onTestClock(async () => {
       const waits: Array<number> = []
       const busy = Array.from({ length: 8 }, () => refused(409, { "retry-after": "2" }))
@@ -350,7 +356,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "an attempt without an answer in timeoutMs ends, and is repeated no longer than patienceMs",
+    "an attempt without an answer ends after timeoutMs, and is repeated for at most patienceMs",
     onTestClock(async () => {
       const once = scripted([], { timeoutMs: 1000, patienceMs: 0 })
       assert.instanceOf(await ended(once.client.check(["a"])), TimedOut)
@@ -397,7 +403,7 @@ describe("the promise client when the service fails", () => {
     }
   })
 
-  it("the promise client says that the base URL redirects, in a browser too", async () => {
+  it("the promise client reports that its base URL redirects, even in a browser", async () => {
     // A browser's answer to a redirect that it does not follow has the status 0.
     const hidden = Response.error()
     for (const response of [new Response("", { status: 302 }), hidden]) {

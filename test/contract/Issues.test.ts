@@ -17,7 +17,7 @@ import { runs } from "../support/properties.ts"
 const decode = (body: unknown) => decoder(BatchRequest)(JSON.parse(JSON.stringify(body)))
 const decodeWhole = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 
-/** The issues of a body; empty when the body is valid. */
+/** Returns the issues of a body, or an empty list if the body is valid. */
 const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
   Either.getOrElse(Either.flip(decode(body)), () => [])
 
@@ -79,7 +79,7 @@ describe("a valid body", () => {
   })
 })
 
-describe("a violated constraint", () => {
+describe("the issue reported for a violated constraint", () => {
   it.each<[name: string, body: unknown, issue: Issue]>([
     ["no URLs", { urls: [] }, urlsTooFew],
     ["51 URLs", { urls: Array(51).fill(url) }, urlsTooMany],
@@ -110,7 +110,7 @@ describe("a violated constraint", () => {
   })
 })
 
-describe("several violations", () => {
+describe("several violations in one request", () => {
   it("all invalid URLs of a request are reported, in their order", () => {
     assert.deepStrictEqual(issuesOf({ urls: ["", 3, url, null, "a".repeat(1001), {}] }), [
       urlTooShort("0"),
@@ -121,7 +121,7 @@ describe("several violations", () => {
     ])
   })
 
-  it("a list that is too long is reported together with the invalid URLs in it", () => {
+  it("a list that is too long is reported together with its invalid URLs", () => {
     const issues = issuesOf({ urls: ["", ...Array(49).fill(url), false] })
     assert.sameDeepMembers(
       [...issues],
@@ -131,7 +131,7 @@ describe("several violations", () => {
 })
 
 describe("a body that is not JSON", () => {
-  it("malformed JSON and a wrong Content-Type have codes of their own and an empty path", () => {
+  it("malformed JSON and a wrong Content-Type have their own codes and an empty path", () => {
     const message = "The body is not valid JSON"
     assert.deepStrictEqual(invalidJson(message), { code: "invalid_json", message, path: [] })
     const { code, path } = invalidContentType
@@ -143,7 +143,7 @@ describe("a body that is not JSON", () => {
 const isValidUrl = (value: unknown) =>
   Predicate.isString(value) && 1 <= value.length && value.length <= 1000
 
-describe("any body", () => {
+describe("any request body", () => {
   const element = fc.oneof(
     { weight: 3, arbitrary: fc.constant(url) },
     { weight: 1, arbitrary: fc.constantFrom("", "a".repeat(1000), "a".repeat(1001)) },
@@ -218,7 +218,7 @@ describe("a long list", () => {
     },
   )
 
-  it("a list of more than 10,000 items is too big", () => {
+  it("a list of more than 10,000 items is reported only as too big", () => {
     const decoded = decoder(BatchRequest)({ urls: Array(10_001).fill("a") })
     assert.deepStrictEqual(decoded, Either.left([urlsTooMany]))
   })

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { retryAfterMs } from "../../src/contract/retryAfter.ts"
 
-it("Retry-After is a number of seconds or a date, and anything else is ignored", () => {
+it("Retry-After is read as a number of seconds or as a date, and anything else is ignored", () => {
   const now = Date.parse("2026-11-26T12:00:00Z")
   const times = (headers: ReadonlyArray<string>) =>
     headers.map((header) => retryAfterMs(header, now))

@@ -58,7 +58,7 @@ describe("a connection string", () => {
     ["?sslmode=require", "localhost", { rejectUnauthorized: false }],
     ["?sslmode=verify-full", "localhost", {}],
     ["?sslmode=require&sslmode=verify-full", "localhost", {}],
-  ])("the parameters %j and the host %s choose TLS", (query, host, ssl) => {
+  ])("the parameters %j and the host %s decide whether TLS is used", (query, host, ssl) => {
     assert.deepStrictEqual(parsed(`postgres://u@${host}/d${query}`).ssl, ssl)
   })
 })
@@ -120,7 +120,7 @@ describe("an invalid connection string", () => {
     ["postgres://u@h/d?sslrootcert=/no/such.crt", /a file .* cannot be read.*ENOENT.*such.crt/],
     ["postgres://u@h/d?connect_timeout=1.5", /seconds from 1 to 999/],
     ["postgres://u@h/d?connect_timeout=0", /seconds from 1 to 999/],
-  ])("the connection string %s is refused, and its password hidden", (text, problem) => {
+  ])("the connection string %s is refused, with its password hidden", (text, problem) => {
     const message = errorOf(text)
     assert.match(message, /^AUTHORITY_DATABASE_URL: [^\n]+$/)
     assert.match(message, problem)

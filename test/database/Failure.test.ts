@@ -5,7 +5,7 @@ import * as Failure from "../../src/database/Failure.ts"
 const withCode = (code: string) =>
   new SqlError({ cause: Object.assign(new Error("it failed"), { code }) })
 
-// SQLSTATE class 08, then servers that stop, crash or start, then network errors.
+// Error codes of SQLSTATE class 08, of servers that stop, crash or start, and of the network.
 const codes =
   "08000 08001 08003 08004 08006 08007 08P01 57P01 57P02 57P03 57P04 57P05 25P03 25P04 " +
   "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN"
@@ -19,7 +19,7 @@ it.each([
   ["40001", "restart transaction: TransactionRetryWithProtoRefreshError"],
   ["40P01", "deadlock detected"],
   ["XX000", "Restart read required at: { read: 1 }"],
-])("an error %s, %s, counts as a conflict and not as a lost connection", (code, message) => {
+])("the error %s, %s, counts as a conflict and not as a lost connection", (code, message) => {
   const error = new SqlError({ cause: Object.assign(new Error(message), { code }) })
   assert.isTrue(Failure.isConflict(error))
   assert.isFalse(Failure.isDisconnection(error))

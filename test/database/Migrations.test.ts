@@ -1,4 +1,4 @@
-/** Migrations that are interrupted, on both databases, and the lock of the process that migrates. */
+/** Tests interrupted migrations on both databases, and the lock of the migrating process. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -31,7 +31,7 @@ const execute = (sql: SqlClient.SqlClient, text: string) =>
 const migrateWith = (sql: SqlClient.SqlClient) =>
   Effect.provideService(Migrations.run, SqlClient.SqlClient, sql)
 
-/** Columns, indexes, constraints, triggers and rows: what must not depend on the interruptions. */
+/** Reads columns, indexes, constraints, triggers and rows, which interruptions must not change. */
 const contentOfPostgres = (sql: SqlClient.SqlClient) =>
   Effect.all([
     sql`SELECT table_name, column_name, data_type, is_nullable, column_default
@@ -54,7 +54,7 @@ const contentOfSqlite = (sql: SqlClient.SqlClient) =>
 
 type Run = ReturnType<Connection["execute"]>
 
-/** Puts `change` around each statement in a transaction. Other statements stay as they are. */
+/** Wraps each statement inside a transaction in `change`. Other statements stay as they are. */
 const around = (sql: SqlClient.SqlClient, change: (text: string, run: Run) => Run) => {
   const changed =
     (execute: Connection["execute"]): Connection["execute"] =>
@@ -89,13 +89,13 @@ const crashing = () => {
   return { seen, change }
 }
 
-/** Runs a statement outside of the current transaction. */
+/** Runs a statement outside the current transaction. */
 const byItself = (sql: SqlClient.SqlClient, text: string): Run =>
   Effect.scoped(
     Effect.flatMap(sql.reserve, (connection) => connection.execute(text, [], undefined)),
   )
 
-/** Migrates again until no crash happens. Returns how many starts that took. */
+/** Migrates until no crash happens any more. Returns how many starts that took. */
 const untilMigrated = (sql: SqlClient.SqlClient, starts = 1): Effect.Effect<number, StoreFailure> =>
   Effect.catchIf(
     Effect.as(migrateWith(sql), starts),
@@ -142,7 +142,7 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
       }),
   )
 
-  it.scopedLive("only one process at a time has the lock, until it releases the lock", () =>
+  it.scopedLive("only one process at a time has the migration lock, until it releases it", () =>
     Effect.gen(function* () {
       const sql = yield* opened
       const make = Effect.provideService(Migrations.makeLock, SqlClient.SqlClient, sql)
@@ -179,28 +179,31 @@ describe.skipIf(isEngines)(`a migration on ${engine}`, () => {
   )
 })
 
-describe.runIf(hasPostgres)("an engine that commits each change of the schema by itself", () => {
-  it.scopedLive.each(["", oldData])(
-    "a migration that crashed after any statement is completed by the next start",
-    (old) =>
-      Effect.gen(function* () {
-        const url = yield* temporaryDatabase
-        const client = Effect.map(Layer.build(Postgres.layer(url)), (context) =>
-          Context.get(context, SqlClient.SqlClient),
-        )
-        const [sql, autonomous] = [yield* client, yield* client]
-        yield* execute(sql, old)
-        const { change, seen } = crashing()
-        around(sql, (text, run) =>
-          change(text, changesSchema.test(text) ? byItself(autonomous, text) : run),
-        )
-        yield* untilMigrated(sql)
-        assert.isAtLeast(seen.size, old === "" ? 30 : 8)
-        const { client: another, content } = engines.PostgreSQL
-        const reference = Context.get(yield* Layer.build(yield* another), SqlClient.SqlClient)
-        yield* execute(reference, old)
-        yield* migrateWith(reference)
-        assert.deepStrictEqual(yield* content(sql), yield* content(reference))
-      }),
-  )
-})
+describe.runIf(hasPostgres)(
+  "a migration on an engine that commits each schema change separately",
+  () => {
+    it.scopedLive.each(["", oldData])(
+      "a migration that crashed after any statement is completed by the next start",
+      (old) =>
+        Effect.gen(function* () {
+          const url = yield* temporaryDatabase
+          const client = Effect.map(Layer.build(Postgres.layer(url)), (context) =>
+            Context.get(context, SqlClient.SqlClient),
+          )
+          const [sql, autonomous] = [yield* client, yield* client]
+          yield* execute(sql, old)
+          const { change, seen } = crashing()
+          around(sql, (text, run) =>
+            change(text, changesSchema.test(text) ? byItself(autonomous, text) : run),
+          )
+          yield* untilMigrated(sql)
+          assert.isAtLeast(seen.size, old === "" ? 30 : 8)
+          const { client: another, content } = engines.PostgreSQL
+          const reference = Context.get(yield* Layer.build(yield* another), SqlClient.SqlClient)
+          yield* execute(reference, old)
+          yield* migrateWith(reference)
+          assert.deepStrictEqual(yield* content(sql), yield* content(reference))
+        }),
+    )
+  },
+)

@@ -54,7 +54,7 @@ const withRole = Effect.gen(function* () {
 const mayUseTables = (role: string) =>
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`
 
-describe("a PostgreSQL role", () => {
+describe("a PostgreSQL role without sufficient rights", () => {
   it.scopedLive(
     "a PostgreSQL role that lacks a right gets an error that names the schema or the table",
     () =>

@@ -16,7 +16,7 @@ import { verb } from "../support/Verb.ts"
 let server: Postgres.Server
 const fileOf = (name: string) => join(server.data, name)
 
-/** Makes a certificate and its key, with these further arguments of openssl. */
+/** Makes a certificate and its key, with additional arguments for openssl. */
 const certify = (name: string, subject: string, more: ReadonlyArray<string> = []) => {
   const files = ["-keyout", fileOf(`${name}.key`), "-out", fileOf(`${name}.crt`)]
   const key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes".split(" ")
@@ -61,7 +61,7 @@ beforeAll(async () => {
           (statement) => sql.unsafe(statement),
         ),
       ),
-      // ALTER SYSTEM runs in no transaction.
+      // ALTER SYSTEM cannot run in a transaction.
       Effect.provide(PgClient.layer({ url: Redacted.make(`${server.url}/postgres`) })),
     ),
   )
@@ -70,8 +70,8 @@ beforeAll(async () => {
 afterAll(() => server.destroy())
 
 /**
- * Connects, and returns whether the server sees TLS. No name is known for `0.0.0.0`, which counts as
- * another machine although it is this one.
+ * Connects, and returns whether the server sees TLS. The host `0.0.0.0` has no known name, so it
+ * counts as another machine although it is this one.
  */
 const isEncrypted = (host: string, query: string, base = server.url) => {
   const url = new URL(`${base}/postgres?${query}`)

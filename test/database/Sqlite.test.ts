@@ -109,7 +109,7 @@ describe("a SQLite backup", () => {
   )
 })
 
-describe("the files of a SQLite database", () => {
+describe("the permissions of a SQLite database's files", () => {
   const withUmask = (umask: number) =>
     Effect.acquireRelease(
       Effect.sync(() => process.umask(umask)),
@@ -145,7 +145,7 @@ describe("the files of a SQLite database", () => {
     )
   }
 
-  it.scoped("a database file keeps the permissions that an operator has given it", () =>
+  it.scoped("a SQLite database file keeps the permissions that an operator has set", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       yield* Effect.provide(newAccountWith(1), sqliteFile(file))
@@ -161,7 +161,7 @@ describe("the files of a SQLite database", () => {
 })
 
 describe("two processes on one SQLite file", () => {
-  // Waiting for the lock of the other process takes real time.
+  // A process really waits while the other one has the lock.
   it.scopedLive(
     "two processes on one SQLite file together never hold more credits than the account has",
     () =>
@@ -199,7 +199,7 @@ describe("a SQLite connection", () => {
 })
 
 describe("the WAL of a SQLite file", () => {
-  it.scoped("the WAL shrinks again after a reader that took long has ended", () =>
+  it.scoped("the WAL of a SQLite file shrinks again after a long reader has ended", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const open = Effect.map(Layer.build(Sqlite.layer(file)), (context) =>
@@ -234,7 +234,7 @@ describe("a backup of a SQLite file", () => {
         const folder = yield* temporaryFolder
         const file = join(folder, "authority.db")
         yield* Layer.build(sqliteFile(file))
-        // The copy has the same damage: a row that violates a constraint of its table.
+        // The copy contains the same damage: a row that violates a constraint of its table.
         const damaging = Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
           yield* sql`CREATE TABLE t (n INTEGER CHECK (n > 0))`

@@ -80,7 +80,7 @@ for (const [name, database] of databases) {
 }
 
 describe.runIf(hasPostgres)("a PostgreSQL statement whose fiber is interrupted", () => {
-  // A cancellation would wait for a second connection, and end a later statement on this one.
+  // A cancel request would need a second connection, and could end a later statement on this one.
   it.scopedLive.each(["in", "outside"])(
     "an interrupted statement %s a transaction ends by itself, and no later statement is cancelled",
     (place) =>

@@ -10,7 +10,7 @@ import { Score } from "../../src/check/Metrics.ts"
 const isBatch = TypeGuard.make(BatchRequest)
 const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
 
-/** Bodies around the limits of the contract, and other JSON values. */
+/** Bodies near the limits of the contract, and other JSON values. */
 const bodies = FastCheck.oneof(
   FastCheck.record({
     urls: FastCheck.array(FastCheck.string({ maxLength: 1002, size: "max" }), {

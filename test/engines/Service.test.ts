@@ -1,4 +1,7 @@
-/** The program on a server that `node scripts/engines.ts` has chosen: three replicas start, serve and stop. */
+/**
+ * Tests the program on the server that `node scripts/engines.ts` chose: three replicas start, serve
+ * and stop.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,13 +19,13 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
 const requests = 300
 
-describe("the service on this engine", () => {
+describe("the service on a distributed SQL engine", () => {
   it.scopedLive(
     "three replicas create the database at once, charge each request once, and the doctor finds no failure",
     () =>
       Effect.gen(function* () {
         const database = yield* temporaryDatabase
-        // One in ten, without a calm after each.
+        // One in ten statements conflicts, and no calm period follows a conflict.
         const proxy = yield* Effect.acquireRelease(
           Effect.promise(() =>
             EngineProxy.start({ server: Redacted.value(database), conflicts: 0.1 }),

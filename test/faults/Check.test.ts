@@ -1,4 +1,4 @@
-/** The bulk check `authority check` while its service is killed, restarted or away. */
+/** Tests the bulk check `authority check` while its service is killed, restarted or away. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"

@@ -1,4 +1,4 @@
-/** Processes that are killed or frozen. */
+/** Tests what happens to charges and holds when processes are killed or frozen. */
 import { writeFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -31,14 +31,16 @@ describe("a service that is killed under load", () => {
   }
 })
 
-/** Makes leases last 30 seconds. Without a cache, no process waits for what another one is buying. */
+/**
+ * Makes leases last 30 seconds. There is no cache, so no process waits for another one's purchase.
+ */
 const short = {
   AUTHORITY_REQUEST_TIMEOUT: "15s",
   AUTHORITY_PROVIDER_TIMEOUT: "15s",
   AUTHORITY_CACHE_TTL: "0s",
 }
 
-/** Creates an account with an API key, and serves it with processes of the program. */
+/** Creates an account with an API key, and starts processes of the program that serve it. */
 const world = (database: "sqlite" | "postgres") =>
   Effect.gen(function* () {
     const cwd = yield* folder
@@ -64,7 +66,9 @@ const world = (database: "sqlite" | "postgres") =>
           idempotencyKey === undefined ? {} : { "idempotency-key": `"${idempotencyKey}"` },
         ),
       )
-    /** Repeats the request after the Retry-After of each 409, and returns the first other answer. */
+    /**
+     * Repeats the request after the Retry-After of each 409, and returns the first other answer.
+     */
     const persist = (serviceUrl: string, host: string, idempotencyKey: string) =>
       Effect.gen(function* () {
         for (;;) {
@@ -114,7 +118,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           assert.deepInclude(yield* books, { charged: 0, held: 2 })
           assert.deepInclude(yield* Fiber.join(client), { creditsUsed: 1 })
           assert.deepInclude(yield* Fiber.join(verb), { code: 0 })
-          // A repeat may take over the key before the next sweep returns the credits.
+          // A repeated request may take over the key before the next sweep returns the credits.
           yield* eventually(
             "the holds are released",
             Effect.map(books, ({ held }) => held === 0),

@@ -32,7 +32,7 @@ const decodeStatement = Schema.decodeUnknownSync(
   }),
 )
 
-describe.skipIf(missing !== undefined)("a disk that is really full", () => {
+describe.skipIf(missing !== undefined)("a disk that is full", () => {
   it.scopedLive(
     "on a full disk, requests that cost credits fail with 500 and every acknowledged charge is kept; requests succeed again once there is space",
     () =>
@@ -113,7 +113,7 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
   )
 })
 
-describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
+describe.skipIf(missing !== undefined)("a read-only disk", () => {
   it.scopedLive(
     "on a read-only disk, CLI verbs fail with an error message of one line; the service starts and charges again once the disk is writable",
     () =>

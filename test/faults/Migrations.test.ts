@@ -1,4 +1,4 @@
-/** Replicas of the program that start at once on a database that must be migrated. */
+/** Tests replicas that start at the same time on a database that must be migrated. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -59,7 +59,7 @@ describe("three replicas that start at once", () => {
         )
         const [sql, other] = [yield* client, yield* client]
         yield* sql.unsafe(oldData)
-        // A reader of `purchase_days` makes migration 17 wait, which changes that table.
+        // Reading `purchase_days` makes migration 17 wait, because it changes that table.
         const reader = yield* Effect.fork(
           sql.withTransaction(
             Effect.zipRight(

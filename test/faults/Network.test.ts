@@ -41,7 +41,10 @@ import * as Proxy from "../../scripts/support/Proxy.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** Stores behind a proxy with a short silence timeout, and the same database without the proxy. */
+/**
+ * The stores behind a proxy, with a short timeout for a silent server, and the same database
+ * without the proxy.
+ */
 const behindProxy = Effect.gen(function* () {
   const database = yield* temporaryDatabase
   const proxy = yield* Proxy.make(database)
@@ -180,7 +183,7 @@ describe("a charge whose result stays unknown", () => {
   )
 })
 
-describe("a network that is down for a while", () => {
+describe("a network that goes down for a while", () => {
   it.scopedLive(
     "a short network outage delays database reads and writes but fails none of them",
     () =>
@@ -278,7 +281,7 @@ describe.each(["answer lost", "request lost"] as const)(
   (fate) => {
     const key = { key: "once", fingerprint: "one" }
 
-    /** Runs an effect whose COMMIT is the last one before the network goes down. */
+    /** Runs an effect and takes the network down at its COMMIT. */
     const cutOff = <A, E, R>(proxy: Proxy.Proxy, effect: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
         proxy.doom(fate, { last: true })

@@ -1,4 +1,6 @@
-/** A database outage while requests are in flight. Afterwards each key gets its answer. */
+/**
+ * Tests a database outage while requests are in flight: afterwards, each key must get its answer.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -48,7 +50,9 @@ const sqlite = Effect.gen(function* () {
   }
 })
 
-/** A hold that could not be released during the outage ends by its lease, 45 seconds long. */
+/**
+ * A hold that could not be released during the outage ends when its lease of 45 seconds is over.
+ */
 const patience = { AUTHORITY_REQUEST_TIMEOUT: "30s", AUTHORITY_PROVIDER_TIMEOUT: "25s" }
 
 describe.each([
@@ -98,7 +102,7 @@ describe.each([
           Effect.forEach(known, ([host, name]) => check(host, name), all),
         )
         const answers = Fiber.joinAll([inFlight, meanwhile])
-        // Wait until all requests have failed, or longer than clients usually wait.
+        // Wait until all requests have failed, but no longer than clients usually wait.
         yield* Effect.timeoutOption(answers, "15 seconds")
         yield* comeBack
         for (const { status, text } of (yield* answers).flat()) {
@@ -112,7 +116,7 @@ describe.each([
             }),
           all,
         )
-        // A repeat may take over the key of a hold just before the sweep ends that hold.
+        // A repeated request may take over a hold's key just before the sweep ends that hold.
         yield* eventually(
           "no credits are held",
           Effect.map(books, ({ held }) => held === 0),

@@ -1,4 +1,4 @@
-/** PostgreSQL restarts, and connections break. */
+/** Tests the ledger and the service when PostgreSQL restarts, and when connections to it break. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -16,7 +16,7 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { eventually } from "../support/eventually.ts"
 
-describe("PostgreSQL restarts under load", () => {
+describe("restarts of PostgreSQL under load", () => {
   it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
@@ -105,7 +105,7 @@ describe("a PostgreSQL server that is too old", () => {
   )
 })
 
-/** Creates a schema whose `current_setting` hides the server's own and reports version 13. */
+/** Creates a schema with a `current_setting` that hides the server's own and reports version 13. */
 const sayingVersion13 = (url: string) =>
   SqlClient.SqlClient.pipe(
     Effect.flatMap((sql) =>

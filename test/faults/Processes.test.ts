@@ -1,4 +1,4 @@
-/** Several processes on one PostgreSQL database, also with unusual database defaults. */
+/** Tests several processes on one PostgreSQL database, including one with unusual defaults. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -22,7 +22,7 @@ import {
 import * as Postgres from "../../src/database/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
-describe("a database with default settings of its own", () => {
+describe("a PostgreSQL database with unusual default settings", () => {
   const settingsUnder = (synchronousCommit: string) =>
     Effect.gen(function* () {
       const url = yield* temporaryDatabase
@@ -33,7 +33,8 @@ describe("a database with default settings of its own", () => {
           sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_isolation = serializable`),
         ),
       )
-      // From another database: a pooler keeps the connections to this one, with the old defaults.
+      // Connect through another database, because a pooler keeps connections to this one, which
+      // have the old defaults.
       const other = new URL("/postgres", Redacted.value(url)).href
       yield* Effect.provide(alter, Postgres.layer(Redacted.make(other)))
       const shown = Effect.flatMap(
@@ -175,7 +176,7 @@ describe("two processes on one database", () => {
         const [limit] = yield* sql`
           SELECT current_setting('idle_in_transaction_session_timeout') AS value`
         assert.strictEqual(limit?.["value"], "5s")
-        // The test does not wait so long.
+        // Use a short timeout, so that the test need not wait for the real one.
         yield* sql`SET LOCAL idle_in_transaction_session_timeout = '300ms'`
         yield* sql`SELECT held FROM balances WHERE account_id = ${account} FOR UPDATE`
         yield* Deferred.succeed(isLocked, undefined)

@@ -1,4 +1,6 @@
-/** A service that answers but cannot write: it is not ready, says why, and recovers by itself. */
+/**
+ * Tests a service that answers but cannot write: it is not ready, says why, and recovers by itself.
+ */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -21,7 +23,7 @@ const Ready = Schema.parseJson(
   }),
 )
 
-/** The status of `/health/ready`, and its part `writes`, once the first write is over. */
+/** Returns the status of `/health/ready` and its part `writes`, once the first write has ended. */
 const readiness = (url: string) =>
   Effect.gen(function* () {
     const { status, text } = yield* request(url, { path: "/health/ready" })
@@ -105,7 +107,7 @@ describe("a PostgreSQL role without write permission", () => {
         yield* sql.unsafe(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
         reader.username = role
         reader.password = "reader"
-        // With the sandbox, `serve` would write a demo account at the start.
+        // With the sandbox as its provider, `serve` would write a demo account at the start.
         const settings = { AUTHORITY_DATABASE_URL: reader.href, AUTHORITY_PROVIDER: "dataset" }
 
         const { url } = yield* serve(cwd, settings)

@@ -1,4 +1,7 @@
-/** A SQLite file on a full disk, or locked, read-only or damaged: clear errors and recovery. */
+/**
+ * Tests clear errors and recovery when a SQLite file is on a full disk, locked, read-only or
+ * damaged.
+ */
 import { closeSync, copyFileSync, openSync, statSync, writeSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"

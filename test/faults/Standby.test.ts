@@ -1,4 +1,4 @@
-/** A PostgreSQL standby takes no writes, so a service must not use it. */
+/** Tests that a service does not use a PostgreSQL standby, which takes no writes. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
@@ -52,7 +52,7 @@ const openAccount = Effect.gen(function* () {
   return { cwd, key, settings, url }
 })
 
-describe("a failover to a standby that takes no writes", () => {
+describe("a failover to a standby that takes no writes yet", () => {
   it.scopedLive(
     "every request that is sent 10 seconds or more after the primary is back succeeds",
     () =>
@@ -83,7 +83,7 @@ describe("a failover to a standby that takes no writes", () => {
         proxy.turnTo(pair.standby.url)
         proxy.cut()
         yield* Effect.sleep("2 seconds")
-        // Connections to the standby stay open.
+        // The proxy leaves the connections to the standby open.
         proxy.turnTo(pair.primary.url)
         const back = yield* Clock.currentTimeMillis
         yield* Effect.sleep("11 seconds")
@@ -96,14 +96,14 @@ describe("a failover to a standby that takes no writes", () => {
   )
 })
 
-describe("a connection whose server takes no writes", () => {
+describe("a connection to a server that takes no writes", () => {
   it.scopedLive("a transaction on a read-only connection is repeated on a new connection", () =>
     Effect.gen(function* () {
       const database = postgresDatabase(yield* newDatabase, { connections: 1 })
       yield* Effect.gen(function* () {
         const account = yield* newAccountWith(10)
         const sql = yield* SqlClient.SqlClient
-        // The pool has a single connection and would reuse it.
+        // The pool has a single connection, which it would reuse.
         yield* sql`SET default_transaction_read_only = on`
         yield* charge(account, 1)
         assert.strictEqual((yield* figures(account)).charged, 1)
@@ -112,7 +112,7 @@ describe("a connection whose server takes no writes", () => {
   )
 })
 
-describe("serve while the database server is a standby", () => {
+describe("starting the service while the database server is a standby", () => {
   it.scopedLive(
     "if the database server is a PostgreSQL standby, the CLI verb serve waits for a primary",
     () =>
@@ -131,7 +131,7 @@ describe("serve while the database server is a standby", () => {
   )
 
   it.scopedLive(
-    "opening a database on a PostgreSQL standby fails if no primary takes the standby's place within the time limit",
+    "opening a database on a PostgreSQL standby fails if no primary takes its place in time",
     () =>
       Effect.gen(function* () {
         const url = Redacted.make(onStandby(yield* newDatabase))

@@ -1,4 +1,4 @@
-/** A PostgreSQL server with fewer connections than its clients want. */
+/** Tests a PostgreSQL server that allows fewer connections than its clients want. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -10,7 +10,7 @@ import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { request } from "../support/RawHttp.ts"
 
-/** The superuser of the tests can use all of them. */
+/** The server's limit of connections, none of which is reserved for superusers. */
 const connections = 12
 
 let server: Postgres.Server

@@ -1,4 +1,4 @@
-/** A database stops answering, or its answer to a COMMIT is lost. */
+/** Tests requests while a database stops answering, or when its answer to a COMMIT is lost. */
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -27,7 +27,7 @@ interface Database {
   readonly thaw: Effect.Effect<unknown>
 }
 
-/** Starts a service on a database that can freeze, also during a lookup. */
+/** Starts a service on a database that can freeze, even during a lookup. */
 const startOn = (database: Effect.Effect<Database, unknown, Scope.Scope>) =>
   Effect.gen(function* () {
     const { client, freeze, thaw } = yield* database
@@ -63,7 +63,7 @@ const startOn = (database: Effect.Effect<Database, unknown, Scope.Scope>) =>
       assert.strictEqual((yield* post(service, client, "localhost")).status, 200)
       return client
     })
-    /** Forks a request and waits until its commit begins. */
+    /** Starts a request in the background, and waits until its commit begins. */
     const underWay = <A, E>(request: Effect.Effect<A, E>) =>
       Effect.gen(function* () {
         const before = commits
@@ -95,14 +95,14 @@ const nothingIsCharged = (answer: Answer) => {
   assert.include(answer.text, "nothing is charged")
 }
 
-/** Checks for the 500 of a charge without a key that may have been committed. */
+/** Returns true for the 500 of a request without a key whose charge may have been committed. */
 const isUndecided = ({ headers, status, text }: Answer) => {
   assert.strictEqual(status, 500, text)
   assert.isUndefined(headers["retry-after"])
   assert.include(JSON.parse(text).message, String(headers["x-request-id"]))
 }
 
-/** Repeats the request until it is neither unavailable nor in progress. */
+/** Repeats the request as long as the service is unavailable or the request is in progress. */
 const again = (request: Effect.Effect<Answer, Error>) =>
   Effect.repeat(Effect.delay(request, 50), { while: ({ status }) => status > 400 })
 
@@ -264,7 +264,7 @@ const stoppedPostgres = Effect.gen(function* () {
   }
 })
 
-/** The next COMMIT arrives at the server, but its answer is lost. */
+/** Lets the next COMMIT reach the server, and loses its answer. */
 const silentCommit = Effect.gen(function* () {
   const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
   return {
@@ -288,12 +288,16 @@ const lockedSqlite = Effect.gen(function* () {
 
 describe("a locked SQLite file", () => suite(lockedSqlite, { reads: true }))
 
-describe("a frozen PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
+describe("a frozen PostgreSQL server", () => suite(stoppedPostgres, { reads: false }))
 
-describe("a PostgreSQL whose answer to COMMIT is lost", () => suite(silentCommit, { reads: true }))
+describe("a PostgreSQL server whose answer to a COMMIT is lost", () =>
+  suite(silentCommit, { reads: true }))
 
-describe("a lost answer to COMMIT", () => {
-  /** After the lost answer one transaction fails, so the service cannot look the COMMIT up. */
+describe("when the answer to a COMMIT is lost", () => {
+  /**
+   * After the lost answer, the next transaction fails too, so the service cannot find out whether
+   * the COMMIT succeeded.
+   */
   const startOnLossy = Effect.gen(function* () {
     const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
     let isLost = false

@@ -58,7 +58,6 @@ const start = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
     return {
       ...service,
       ask,
-      /** The data of a GET. */
       read: (path: string) => Effect.map(ask(path), ({ body }) => body.data),
       post: (path: string, body: object, idempotencyKey?: string) =>
         ask(path, {
@@ -70,15 +69,15 @@ const start = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
         }),
       patch: (path: string, body: object) => ask(path, { method: "PATCH", body }),
       remove: (path: string) => ask(path, { method: "DELETE" }),
-      /** The status of a batch with any key. */
+      /** Sends a batch with any key, and returns the status. */
       statusOf: (key: string, ...urls: ReadonlyArray<string>) =>
         Effect.map(
           service.send(TestServer.batch(key, JSON.stringify({ urls }))),
           ({ status }) => status,
         ),
-      /** The status of a request that a key with the scope `read` may send. */
+      /** The status of a request that a key with only the scope `read` may send. */
       creditsStatus: Effect.map(service.credits, ({ status }) => status),
-      /** What `credits verify` finds. */
+      /** The problems that `credits verify` finds. */
       problems: Effect.map(service.ledger.verify, ({ problems }) => problems),
     }
   })
@@ -93,7 +92,7 @@ const eightTimes = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 const statusesOf = (answers: ReadonlyArray<{ readonly status: number }>) =>
   answers.map(({ status }) => status)
 
-/** A provider whose circuits are known, with the figures of the sandbox. */
+/** A provider that gives the sandbox's figures and reports these circuits. */
 const withCircuits = (...circuits: ReadonlyArray<Circuit>) =>
   Layer.map(Sandbox.layer, (context) =>
     Context.add(context, MetricsProvider, {
@@ -102,8 +101,8 @@ const withCircuits = (...circuits: ReadonlyArray<Circuit>) =>
     }),
   )
 
-describe("the administration", () => {
-  it.scopedLive("the paths of the administration are 404 without a token in the settings", () =>
+describe("the administration API", () => {
+  it.scopedLive("without AUTHORITY_ADMIN_TOKEN, the paths of the administration API are 404", () =>
     Effect.gen(function* () {
       const { url } = yield* TestServer.start()
       const answer = yield* Effect.promise(() => fetch(`${url}/admin/v1/accounts`))
@@ -112,7 +111,7 @@ describe("the administration", () => {
   )
 
   it.scopedLive(
-    "a wrong token gets 401 whatever the body, and 429 after ten; the right one passes",
+    "a wrong admin token gets 401 whatever the body, and 429 after ten; the right one still passes",
     () =>
       Effect.gen(function* () {
         const { ask } = yield* start()
@@ -128,23 +127,25 @@ describe("the administration", () => {
       }),
   )
 
-  it.scopedLive("a 400 lists every violation, and refuses a misspelled field", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start()
-      const post = (body: object | string, headers = {}) =>
-        ask("/v1/accounts", { method: "POST", body, headers })
-      const { body, status } = yield* post({ name: "?", credits: -1, credit: 5 })
-      assert.strictEqual(status, 400)
-      const paths = body.error.issues.map(({ path }: { path: unknown }) => path).sort()
-      assert.deepStrictEqual(paths, [["credit"], ["credits"], ["name"]])
-      assert.strictEqual((yield* post("{")).body.error.issues[0].code, "invalid_json")
-      const text = yield* post("{}", { "content-type": "text/plain" })
-      assert.strictEqual(text.body.error.issues[0].code, "invalid_content_type")
-      assert.strictEqual((yield* post("x".repeat(600_000))).status, 413)
-    }),
+  it.scopedLive(
+    "a 400 of the administration API lists every violation, including misspelled fields",
+    () =>
+      Effect.gen(function* () {
+        const { ask } = yield* start()
+        const post = (body: object | string, headers = {}) =>
+          ask("/v1/accounts", { method: "POST", body, headers })
+        const { body, status } = yield* post({ name: "?", credits: -1, credit: 5 })
+        assert.strictEqual(status, 400)
+        const paths = body.error.issues.map(({ path }: { path: unknown }) => path).sort()
+        assert.deepStrictEqual(paths, [["credit"], ["credits"], ["name"]])
+        assert.strictEqual((yield* post("{")).body.error.issues[0].code, "invalid_json")
+        const text = yield* post("{}", { "content-type": "text/plain" })
+        assert.strictEqual(text.body.error.issues[0].code, "invalid_content_type")
+        assert.strictEqual((yield* post("x".repeat(600_000))).status, 413)
+      }),
   )
 
-  it.scopedLive("a wrong field or parameter has one issue", () =>
+  it.scopedLive("a wrong field or parameter is reported as one issue", () =>
     Effect.gen(function* () {
       const { ask, keyId } = yield* start()
       const long = "x".repeat(201)
@@ -166,7 +167,7 @@ describe("the administration", () => {
         [credits, {}, ["amount"], /^Required$/],
         [credits, { amount: 1, nte: "a note" }, ["nte"], /^Unknown field$/],
         ["GET /v1/accounts/acme/keys?limit=1001", undefined, ["limit"], /1000/],
-        // A script that took the name for the id would get the first page again, without end.
+        // If a name were accepted here, a script that passes one would get the first page for ever.
         ["GET /v1/accounts?before=gamma", undefined, ["before"], /^Expected the id/],
         ["GET /v1/usage?by=year", undefined, ["by"], /^Expected day, key or account$/],
       ] as const) {
@@ -180,20 +181,22 @@ describe("the administration", () => {
     }),
   )
 
-  it.scopedLive("the administration answers 404 and 405, and no page of another origin", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start({ corsOrigins: ["*"] })
-      assert.strictEqual((yield* ask("/v1/nothing")).status, 404)
-      assert.strictEqual((yield* ask("/v1/accounts/%E0%A4%A")).status, 404)
-      const wrong = yield* ask("/v1/accounts/acme", { method: "PUT" })
-      assert.deepStrictEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, PATCH"])
-      const origin = { origin: "https://evil.example", "access-control-request-method": "GET" }
-      for (const method of ["OPTIONS", "GET"]) {
-        const { headers } = yield* ask("/v1/accounts/acme", { method, headers: origin })
-        assert.isNull(headers.get("access-control-allow-origin"))
-        assert.strictEqual(headers.get("cache-control"), "no-store")
-      }
-    }),
+  it.scopedLive(
+    "the administration API answers 404 and 405, and refuses pages of other origins",
+    () =>
+      Effect.gen(function* () {
+        const { ask } = yield* start({ corsOrigins: ["*"] })
+        assert.strictEqual((yield* ask("/v1/nothing")).status, 404)
+        assert.strictEqual((yield* ask("/v1/accounts/%E0%A4%A")).status, 404)
+        const wrong = yield* ask("/v1/accounts/acme", { method: "PUT" })
+        assert.deepStrictEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, PATCH"])
+        const origin = { origin: "https://evil.example", "access-control-request-method": "GET" }
+        for (const method of ["OPTIONS", "GET"]) {
+          const { headers } = yield* ask("/v1/accounts/acme", { method, headers: origin })
+          assert.isNull(headers.get("access-control-allow-origin"))
+          assert.strictEqual(headers.get("cache-control"), "no-store")
+        }
+      }),
   )
 
   it.scopedLive("a request gets 503 at its deadline while accounts or keys cannot be read", () =>
@@ -216,7 +219,7 @@ describe("the administration", () => {
     }),
   )
 
-  it.scopedLive("the state of each provider is what this process and the vendor know", () =>
+  it.scopedLive("the provider status combines what this process and the vendor know", () =>
     Effect.gen(function* () {
       const quota = { unit: "rows", allotted: 3000, left: 12, resetsAt: 86_400_000 }
       const error = { at: 0, reason: "Throttled" as const, message: "moz throttles" }
@@ -268,7 +271,7 @@ describe("the administration", () => {
   )
 
   it.scopedLive(
-    "the report of the providers has what calls cost and what was sold, and asks the vendors on demand",
+    "the provider report tells what calls cost and what was sold, and asks the vendors on demand",
     () =>
       Effect.gen(function* () {
         const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000, unanswered: 1 }
@@ -292,7 +295,7 @@ describe("the administration", () => {
       }),
   )
 
-  it.scopedLive("the document of the administration needs the token", () =>
+  it.scopedLive("the OpenAPI document of the administration needs the token", () =>
     Effect.gen(function* () {
       const { ask } = yield* start()
       assert.strictEqual((yield* ask("/openapi.json", { token: "x" })).status, 401)
@@ -322,8 +325,8 @@ for (const [store, layer] of stores) {
   const running = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
     start({ stores: Layer.orDie(layer), ...options })
 
-  describe(`the administration on ${store}`, () => {
-    it.scopedLive("an account is created once, and shown by its name or its id", () =>
+  describe(`the administration API on ${store}`, () => {
+    it.scopedLive("an account is created once, and can be read by its name or id", () =>
       Effect.gen(function* () {
         const { ask, post, read } = yield* running()
         const made = yield* post("/v1/accounts", { name: "büro+1", credits: 7 })
@@ -358,7 +361,7 @@ for (const [store, layer] of stores) {
       }),
     )
 
-    it.scopedLive("credits are granted and corrected, never below what is used", () =>
+    it.scopedLive("credits are granted and corrected, but never below what is used", () =>
       Effect.gen(function* () {
         const { post, problems, read } = yield* running({ credits: 10 })
         const change = (amount: number, note?: string) =>
@@ -461,7 +464,7 @@ for (const [store, layer] of stores) {
       }),
     )
 
-    it.scopedLive("every change and every refused one is a line of the audit log", () =>
+    it.scopedLive("every change, even a refused one, adds a line to the audit log", () =>
       Effect.gen(function* () {
         const { patch, post, read, remove } = yield* running()
         yield* post("/v1/accounts", { name: "beta", credits: 5 })
@@ -491,62 +494,64 @@ for (const [store, layer] of stores) {
       }),
     )
 
-    it.scopedLive("the overview has 30 days of sales, customers that run out, and vendors", () =>
-      Effect.gen(function* () {
-        const today = Usage.dayOf(Date.now())
-        const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000 }
-        const ofStore = SqlCosts.layer.pipe(Layer.provide(layer), Layer.orDie)
-        const costs = Layer.tap(ofStore, (context) =>
-          Context.get(context, Costs).add([
-            { ...cost, provider: "moz", day: today },
-            { ...cost, provider: "http", day: today - 1, cost: null },
-            { ...cost, provider: "moz", day: today - 30 },
-          ]),
-        )
-        const error = { at: 0, reason: "Timeout", message: "moz did not answer in time" } as const
-        const circuit = {
-          provider: "moz",
-          openReason: undefined,
-          isExhausted: false,
-          isPaused: false,
-          calls: { inFlight: 0, limit: 8, latencyMs: null, errors: [error] },
-          status: Effect.succeed({}),
-        }
-        const { check, keys, post, read, statusOf } = yield* running({
-          costs,
-          provider: withCircuits(circuit),
-          credits: 5,
-          creditValue: 12_500,
-          ceilingOf: (vendor) => (vendor === "moz" ? 3000 : undefined),
-        })
-        const other = yield* post("/v1/accounts", { name: "beta", credits: 100 })
-        const { key } = yield* keys.issue({ account: other.body.data.account.id })
-        yield* check(["a.com", "b.com", "c.com"])
-        yield* statusOf(Redacted.value(key), "d.com")
+    it.scopedLive(
+      "the overview shows 30 days of sales, customers that are running out of credits, and vendors",
+      () =>
+        Effect.gen(function* () {
+          const today = Usage.dayOf(Date.now())
+          const cost = { ...nothing, calls: 2, rows: 8, cost: 80_000 }
+          const ofStore = SqlCosts.layer.pipe(Layer.provide(layer), Layer.orDie)
+          const costs = Layer.tap(ofStore, (context) =>
+            Context.get(context, Costs).add([
+              { ...cost, provider: "moz", day: today },
+              { ...cost, provider: "http", day: today - 1, cost: null },
+              { ...cost, provider: "moz", day: today - 30 },
+            ]),
+          )
+          const error = { at: 0, reason: "Timeout", message: "moz did not answer in time" } as const
+          const circuit = {
+            provider: "moz",
+            openReason: undefined,
+            isExhausted: false,
+            isPaused: false,
+            calls: { inFlight: 0, limit: 8, latencyMs: null, errors: [error] },
+            status: Effect.succeed({}),
+          }
+          const { check, keys, post, read, statusOf } = yield* running({
+            costs,
+            provider: withCircuits(circuit),
+            credits: 5,
+            creditValue: 12_500,
+            ceilingOf: (vendor) => (vendor === "moz" ? 3000 : undefined),
+          })
+          const other = yield* post("/v1/accounts", { name: "beta", credits: 100 })
+          const { key } = yield* keys.issue({ account: other.body.data.account.id })
+          yield* check(["a.com", "b.com", "c.com"])
+          yield* statusOf(Redacted.value(key), "d.com")
 
-        const { days, vendors, ...data } = yield* read("/v1/overview")
-        assert.deepStrictEqual(data, {
-          currency: "USD",
-          creditValue: 0.0125,
-          sums: { creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
-          runningOut: [{ account: "acme", available: 2, chargedLastWeek: 3 }],
-          errors: [{ provider: "moz", ...error, at: "1970-01-01T00:00:00.000Z" }],
-        })
-        assert.lengthOf(days, 30)
-        const none = { creditsCharged: 0, cost: 0, answeredFromCache: 0 }
-        assert.deepStrictEqual(days.slice(-3), [
-          { day: Usage.dateOf(today - 2), ...none },
-          { day: Usage.dateOf(today - 1), ...none, cost: null },
-          { day: Usage.dateOf(today), creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
-        ])
-        assert.containSubset(vendors, [
-          { provider: "moz", circuit: "closed", quota: null, ceiling: 3000, error: null },
-        ])
-        assert.isAtLeast(vendors[0].month.rows, 8)
-      }),
+          const { days, vendors, ...data } = yield* read("/v1/overview")
+          assert.deepStrictEqual(data, {
+            currency: "USD",
+            creditValue: 0.0125,
+            sums: { creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
+            runningOut: [{ account: "acme", available: 2, chargedLastWeek: 3 }],
+            errors: [{ provider: "moz", ...error, at: "1970-01-01T00:00:00.000Z" }],
+          })
+          assert.lengthOf(days, 30)
+          const none = { creditsCharged: 0, cost: 0, answeredFromCache: 0 }
+          assert.deepStrictEqual(days.slice(-3), [
+            { day: Usage.dateOf(today - 2), ...none },
+            { day: Usage.dateOf(today - 1), ...none, cost: null },
+            { day: Usage.dateOf(today), creditsCharged: 4, cost: 0.08, answeredFromCache: 0 },
+          ])
+          assert.containSubset(vendors, [
+            { provider: "moz", circuit: "closed", quota: null, ceiling: 3000, error: null },
+          ])
+          assert.isAtLeast(vendors[0].month.rows, 8)
+        }),
     )
 
-    it.scopedLive("a text is refused with one issue, or it is kept as it is and verified", () =>
+    it.scopedLive("a text is either refused with one issue or stored unchanged", () =>
       Effect.gen(function* () {
         const { ask, keyId, patch, post, problems, read, remove } = yield* running()
         const inBody = (text: string) =>
@@ -556,7 +561,7 @@ for (const [store, layer] of stores) {
             post("/v1/accounts/acme/keys", { label: text }),
             patch(`/v1/keys/${keyId}`, { label: text }),
           ])
-        // The audit log cuts the name after 200 code units.
+        // The audit log cuts names after 200 code units.
         const inUrl = (text: string) => {
           const name = encodeURIComponent("-" + "🚀".repeat(100) + text)
           return Effect.all([
@@ -601,7 +606,7 @@ for (const [store, layer] of stores) {
     )
 
     it.scopedLive(
-      "an act is done once under an idempotency key, and a repeat shows no secret",
+      "an act is done once per idempotency key, and its repeated answer shows no secret",
       () =>
         Effect.gen(function* () {
           const { post, read } = yield* running({ credits: 10 })
@@ -650,20 +655,21 @@ for (const [store, layer] of stores) {
           const answers = [yield* post(path, body, path), yield* post(path, body, path)]
           assert.deepStrictEqual(statusesOf(answers), [status, status], path)
         }
-        // Nothing was done under the key, so it can be used for a request that succeeds.
+        // The refused act left the key unused, so a request that succeeds can use it.
         const path = "/v1/accounts/acme/credits"
         assert.strictEqual((yield* post(path, { amount: -10, note: "all" }, path)).status, 200)
       }),
     )
 
-    it.scopedLive("concurrent requests with one idempotency key do one act", () =>
+    it.scopedLive("concurrent administration requests with one idempotency key do one act", () =>
       Effect.gen(function* () {
         const { keyId, post, read } = yield* running({ credits: 10 })
         const credits = "/v1/accounts/acme/credits"
         const grants = yield* eightTimes(post(credits, { amount: 5 }, "one"))
         assert.deepStrictEqual(new Set(statusesOf(grants)), new Set([200]))
         assert.strictEqual((yield* read("/v1/accounts/acme")).account.granted, 15)
-        // Only the first one of these can succeed: the others wait for it, and would be refused.
+        // Only the first of these requests can succeed: the others wait for it and are then
+        // refused.
         for (const [path, body, status] of [
           [credits, { amount: -15, note: "all" }, 200],
           ["/v1/accounts", { name: "beta" }, 201],
@@ -680,7 +686,7 @@ for (const [store, layer] of stores) {
       }),
     )
 
-    it.scopedLive("what an operator changes counts at once in the process that changes it", () =>
+    it.scopedLive("an operator's change takes effect at once in the process that makes it", () =>
       Effect.gen(function* () {
         const { creditsStatus, keyId, patch, remove } = yield* running()
         assert.strictEqual(yield* creditsStatus, 200)
@@ -709,7 +715,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
     })
   type Replica = Effect.Effect.Success<ReturnType<typeof start>>
 
-  /** Makes twelve requests at once, and sends them to the replicas by turns. */
+  /** Makes twelve requests at once, and sends them to the replicas in turn. */
   const twelve = <A, E>(
     both: readonly [Replica, Replica],
     request: (replica: Replica, i: number) => Effect.Effect<A, E>,
@@ -719,7 +725,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
       { concurrency: "unbounded" },
     )
 
-  it.scopedLive("concurrent requests to both with one idempotency key do one act", () =>
+  it.scopedLive("concurrent requests to two replicas with one idempotency key do one act", () =>
     Effect.gen(function* () {
       const both = yield* replicas(10)
       const granted = yield* twelve(both, ({ post }) =>
@@ -740,7 +746,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
     }),
   )
 
-  it.scopedLive("concurrent corrections at both never take more than was granted", () =>
+  it.scopedLive("concurrent corrections at two replicas never take more than was granted", () =>
     Effect.gen(function* () {
       const both = yield* replicas(10)
       const answers = yield* twelve(both, ({ post }, i) =>
@@ -752,14 +758,14 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
         const { account } = yield* read("/v1/accounts/acme")
         assert.deepInclude(account, { granted: 1, available: 1, charged: 0 })
       }
-      // Each refused correction is a line too.
+      // Each refused correction has a line in the audit log too.
       const { entries } = yield* both[1].read("/v1/audit?limit=12")
       for (const { action } of entries) assert.strictEqual(action, "credits.correct")
       assert.deepStrictEqual(yield* both[0].problems, [])
     }),
   )
 
-  it.scopedLive("a budget that changes during a rotation has a line for both keys", () =>
+  it.scopedLive("changing a budget during a key's rotation adds an audit line for both keys", () =>
     Effect.gen(function* () {
       const [one, other] = yield* replicas()
       for (const budget of ["6/day", null, "6/month", null]) {
@@ -774,7 +780,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
     }),
   )
 
-  it.scopedLive("a budget that one replica changes counts at once at the other", () =>
+  it.scopedLive("a budget that one replica changes takes effect at once at the other", () =>
     Effect.gen(function* () {
       const [one, other] = yield* replicas()
       const made = yield* one.post("/v1/accounts/acme/keys", { budget: "1/day" })
@@ -789,7 +795,7 @@ describe.runIf(hasPostgres)("the administration of two replicas on PostgreSQL", 
     }),
   )
 
-  it.scopedLive("what one replica changes counts within five seconds at the other", () =>
+  it.scopedLive("a change at one replica takes effect at the other within five seconds", () =>
     Effect.gen(function* () {
       const [one, other] = yield* replicas()
       assert.strictEqual(yield* other.creditsStatus, 200)

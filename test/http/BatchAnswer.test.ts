@@ -34,12 +34,12 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
 
 describe("the JSON of a batch answer", () => {
   it.prop(
-    "a batch answer fits the contract and has the outcome of each URL",
+    "a batch answer fits the contract and contains the outcome of each URL",
     { report },
     ({ report }) => {
       const json = jsonOf(report)
       const answer = decode(json)
-      // Byte for byte what the contract's schema encodes.
+      // The JSON must equal, byte for byte, what the contract's schema encodes.
       assert.strictEqual(json, JSON.stringify(encode(answer)))
       const { data, quota, success } = answer
       const checks = report.urls.map((url, i) => ({ url, outcome: report.outcomes[i] }))

@@ -1,4 +1,4 @@
-/** Tests when the server closes a connection. The clients never close their side. */
+/** Tests when the server closes a connection whose client never closes its side. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -117,7 +117,7 @@ const early: ReadonlyArray<
 
 describe("an answer that is sent before the request body has arrived", () => {
   for (const [status, line, headers] of early) {
-    it.scopedLive(`a client that does not end its body is cut off after a ${status}`, () =>
+    it.scopedLive(`a client that does not finish its body is cut off after a ${status}`, () =>
       Effect.gen(function* () {
         const { connections, key, url } = yield* start({ limits })
         const connection = yield* connect(url, { closes: false })
@@ -134,7 +134,8 @@ describe("an answer that is sent before the request body has arrived", () => {
         const body = Buffer.alloc(5_000_000, "x")
         const sized = { "content-length": body.length }
         const chunked = { "transfer-encoding": "chunked" }
-        // A chunked body that is read and grows above the limit ends in a closed connection.
+        // For a chunked body that grows above the limit while it is read, the server closes the
+        // connection.
         for (const framing of status === 413 ? [sized] : [sized, chunked]) {
           const answer = yield* request(url, {
             method,

@@ -90,33 +90,35 @@ describe("status 200", () => {
     }),
   )
 
-  it.scopedLive("a batch answer names each reason, charges successes, and may lack a score", () =>
-    Effect.gen(function* () {
-      const { check, credits } = yield* start({ price: 7, credits: 28 })
-      const answer = yield* check([
-        "provider-error.example.com",
-        "server-error.example.com",
-        "10.0.0.1",
-        "no-spam-score.example.com",
-        "example.com",
-      ])
-      assert.strictEqual(answer.status, 200)
-      const { data, quota } = JSON.parse(answer.text)
-      assert.deepStrictEqual(data.failedUrls, [
-        { url: "provider-error.example.com", reason: "PROVIDER_ERROR" },
-        { url: "server-error.example.com", reason: "SERVER_ERROR" },
-        { url: "10.0.0.1", reason: "INVALID_URL" },
-      ])
-      assert.deepStrictEqual(
-        data.successUrls.map((item: object) => Object.keys(item)),
-        [
-          ["url", "domainAuthority", "pageAuthority"],
-          ["url", "domainAuthority", "pageAuthority", "spamScore"],
-        ],
-      )
-      assert.deepStrictEqual(quota, { creditsUsed: 14 })
-      expectJson(yield* credits, 200, { success: true, data: { availableCredits: 14 } })
-    }),
+  it.scopedLive(
+    "a batch answer names each failure's reason, charges only successes, and may lack a score",
+    () =>
+      Effect.gen(function* () {
+        const { check, credits } = yield* start({ price: 7, credits: 28 })
+        const answer = yield* check([
+          "provider-error.example.com",
+          "server-error.example.com",
+          "10.0.0.1",
+          "no-spam-score.example.com",
+          "example.com",
+        ])
+        assert.strictEqual(answer.status, 200)
+        const { data, quota } = JSON.parse(answer.text)
+        assert.deepStrictEqual(data.failedUrls, [
+          { url: "provider-error.example.com", reason: "PROVIDER_ERROR" },
+          { url: "server-error.example.com", reason: "SERVER_ERROR" },
+          { url: "10.0.0.1", reason: "INVALID_URL" },
+        ])
+        assert.deepStrictEqual(
+          data.successUrls.map((item: object) => Object.keys(item)),
+          [
+            ["url", "domainAuthority", "pageAuthority"],
+            ["url", "domainAuthority", "pageAuthority", "spamScore"],
+          ],
+        )
+        assert.deepStrictEqual(quota, { creditsUsed: 14 })
+        expectJson(yield* credits, 200, { success: true, data: { availableCredits: 14 } })
+      }),
   )
 
   it.scopedLive("the available credits do not include credits on hold", () =>
@@ -196,7 +198,7 @@ describe("status 200", () => {
     creditsPath.replace("quota", "%71uota"),
     creditsPath.toUpperCase(),
     `/${creditsPath}`,
-  ])("the target %s is the path of the available credits", (path) =>
+  ])("the request target %s reaches the path of the available credits", (path) =>
     Effect.gen(function* () {
       const { key, send } = yield* running
       const answer = yield* send({ path, headers: { "x-api-key": key } })
@@ -267,7 +269,7 @@ describe("status 400", () => {
     }),
   )
 
-  it.scopedLive("a 400 has every violation, and its message names the first", () =>
+  it.scopedLive("a 400 lists every violation, and its message names the first", () =>
     Effect.gen(function* () {
       const { check } = yield* running
       const type = { code: "invalid_type", expected: "string", received: "number" } as const
@@ -459,7 +461,7 @@ describe("status 500", () => {
 
   const breaking = Effect.die(new Error(secret))
 
-  it.scopedLive("a failing key store gives 500, and only the log has the cause", () =>
+  it.scopedLive("a failing key store gives 500, and only the log contains the cause", () =>
     Effect.gen(function* () {
       const keys = Layer.map(memory.apiKeys, (context) =>
         Context.add(context, ApiKeys, {
@@ -502,7 +504,7 @@ describe("status 500", () => {
   )
 })
 
-describe("the headers of every answer", () => {
+describe("headers that every answer has", () => {
   it.scopedLive(
     "every answer has its own x-request-id, and under /v1 Cache-Control: no-store",
     () =>
@@ -549,7 +551,7 @@ describe("the headers of every answer", () => {
   )
 })
 
-describe("the accounts", () => {
+describe("charges of several accounts", () => {
   it.scopedLive("an account spends only its own credits, with any of its API keys", () =>
     Effect.gen(function* () {
       const { account, accounts, key, keys, ledger, send } = yield* start({ credits: 10 })

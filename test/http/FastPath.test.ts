@@ -1,4 +1,4 @@
-/** The fast path and the framework answer, charge and log the same. */
+/** Tests that the fast path and the framework give the same answers, charges and log lines. */
 import { assert, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -42,7 +42,7 @@ const body = fc.oneof(
   fc.constantFrom(json({ urls: Array(51).fill("a.com") }), json({ urls: ["a".repeat(1001)] })),
 )
 
-// Rare, because most of these headers end a request early.
+// These headers are rare in the generated requests, because most of them end a request early.
 const header = (name: string, ...values: ReadonlyArray<string>) =>
   fc.oneof(
     { weight: 6, arbitrary: fc.constant<Record<string, string>>({}) },
@@ -86,7 +86,7 @@ it.scopedLive("the fast path changes no answer, no charge and no log line", () =
       rateLimit: { requests: 400, per: Duration.hours(1) },
       logLevel: LogLevel.Debug,
     }
-    // Each in a fiber of its own, so that each has only its own logger.
+    // Each service starts in a fiber of its own, so that it has only its own logger.
     const [fast, plain] = yield* Effect.all([start(options), start(options)], { concurrency: 2 })
     yield* forAll(fc.record({ body, headers }), { numRuns: 500 }, (request) =>
       Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Faults, and the rows that requests leave in the database. */
+/** Tests requests during faults, and the rows that requests leave in the database. */
 import { assert, describe, it } from "@effect/vitest"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Deferred from "effect/Deferred"
@@ -10,7 +10,7 @@ import { type Ask, newProvider, plain, requestOf } from "../support/asks.ts"
 import { type Answer } from "../support/RawHttp.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** Starts a service with a client whose API key is cached, so that no query for it follows. */
+/** Starts a service with a client whose API key is cached, so that no query for the key follows. */
 const startWarm = (options: Partial<Parameters<typeof start>[0]> = {}) =>
   Effect.gen(function* () {
     const service = yield* start({ provider: newProvider().layer, ...options })
@@ -27,7 +27,7 @@ const linesOf = (log: ReadonlyArray<string>, { headers }: Answer) =>
     .map((line) => JSON.parse(line))
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
 
-describe("faults", () => {
+describe("requests during faults", () => {
   for (const name of [undefined, "a"]) {
     const title =
       name === undefined ? "is charged" : "gets the stored answer when it repeats the request"
@@ -128,19 +128,21 @@ describe("the stored data after a request", () => {
 
   const bought = (name: string): Ask => ({ ...plain("bought-1.example.com"), idempotencyKey: name })
 
-  it.scopedLive("a batch of only invalid URLs stores nothing, but its key is validated", () =>
-    Effect.gen(function* () {
-      const { send, ...service } = yield* startWarm()
-      const before = yield* rowsOf(service)
-      const invalid = plain("localhost", "192.0.2.1")
-      for (const idempotencyKey of ["a", "a", '"b"']) {
-        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
-      }
-      for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
-        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
-      }
-      assert.deepStrictEqual(yield* rowsOf(service), before)
-    }),
+  it.scopedLive(
+    "a batch of only invalid URLs stores nothing, but its idempotency key is validated",
+    () =>
+      Effect.gen(function* () {
+        const { send, ...service } = yield* startWarm()
+        const before = yield* rowsOf(service)
+        const invalid = plain("localhost", "192.0.2.1")
+        for (const idempotencyKey of ["a", "a", '"b"']) {
+          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
+        }
+        for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
+          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
+        }
+        assert.deepStrictEqual(yield* rowsOf(service), before)
+      }),
   )
 
   it.scopedLive("a 402 leaves no hold, no ledger entry and no idempotency key", () =>
@@ -154,7 +156,7 @@ describe("the stored data after a request", () => {
     }),
   )
 
-  it.scopedLive("a 500 releases hold and key in one commit and leaves no row", () =>
+  it.scopedLive("a 500 releases its hold and idempotency key in one commit and leaves no row", () =>
     Effect.gen(function* () {
       const transactions: Transactions = {}
       const { send, ...service } = yield* startWarm({ transactions })
@@ -162,7 +164,7 @@ describe("the stored data after a request", () => {
       for (const [ask, fails, count] of [
         [known("a"), 1, 1],
         [bought("b"), 1, 1],
-        // The second of two commits fails. The third commit is the release.
+        // The second of two commits fails, and the third one is the release.
         [bought("c"), 2, 3],
       ] as const) {
         let commits = 0

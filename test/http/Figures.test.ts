@@ -1,4 +1,7 @@
-/** What a figure is worth, with the stores in each database: over HTTP, in the client and a verb. */
+/**
+ * Tests which figures are bought, known or stale, over HTTP, in the client and in a verb, with each
+ * database.
+ */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
@@ -36,7 +39,7 @@ const databases = [
   ],
 ] as const
 
-/** Does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
+/** A vendor that does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
 const scripted: Lookup = (targets) =>
   Effect.succeed(
     targets.map(({ host }) => {
@@ -58,7 +61,7 @@ const stored = (page: string, fetchedAt: number, domainAuthority = 40): Figures 
 })
 
 for (const [name, database] of ofRun(databases)) {
-  /** A server whose figures live for an hour, with a client. `all` are in the database. */
+  /** Starts a server, and a client, whose figures live for an hour. `all` are in the database. */
   const running = (...all: ReadonlyArray<Figures>) =>
     Effect.gen(function* () {
       const { stores: built, url: databaseUrl } = yield* database
@@ -94,44 +97,47 @@ for (const [name, database] of ofRun(databases)) {
     })
 
   describe(`figures in ${name}`, () => {
-    it.scopedLive("figures are bought, known or stale, and each failure has a cause", () =>
-      Effect.gen(function* () {
-        const { books, client } = yield* running(
-          stored("example.com/", hoursAgo(0.5)),
-          stored("failing.example.com/", hoursAgo(1.5)),
-          stored("failing.example.org/", hoursAgo(2.5)),
-        )
-        const urls = [
-          "example.com",
-          "example.org",
-          "failing.example.com",
-          "failing.example.org",
-          "unknown.example.com",
-          "localhost",
-        ]
-        const sourcesOf = (options: { readonly maxAgeSeconds?: number }) =>
-          Effect.gen(function* () {
-            const asked = { ...options, provenance: true }
-            const promised = yield* Effect.promise(() => client.check(urls, asked))
-            return promised.outcomes.map((outcome): string | undefined =>
-              "reason" in outcome ? outcome.cause : outcome.provenance?.source,
-            )
-          })
-        const rest = ["stale", "failed", "unknown", "invalid"]
-        const preview = yield* Effect.promise(() => client.preview(urls))
-        assert.deepInclude(preview.summary, { known: 1, toBuy: 4 })
-        assert.deepStrictEqual(yield* sourcesOf({}), ["known", "bought", ...rest])
-        assert.strictEqual((yield* books).charged, 2 * 3)
-        assert.deepStrictEqual(yield* sourcesOf({}), ["known", "known", ...rest])
-        const fresh = { maxAgeSeconds: 600 }
-        const asOld = yield* Effect.promise(() => client.preview(urls, fresh))
-        // What the vendor does not know is remembered whatever the age.
-        assert.deepInclude(asOld.summary, { known: 2, toBuy: 3 })
-        assert.deepStrictEqual(yield* sourcesOf(fresh), ["bought", "known", ...rest])
-      }),
+    it.scopedLive(
+      "figures are reported as bought, known or stale, and each failure has a cause",
+      () =>
+        Effect.gen(function* () {
+          const { books, client } = yield* running(
+            stored("example.com/", hoursAgo(0.5)),
+            stored("failing.example.com/", hoursAgo(1.5)),
+            stored("failing.example.org/", hoursAgo(2.5)),
+          )
+          const urls = [
+            "example.com",
+            "example.org",
+            "failing.example.com",
+            "failing.example.org",
+            "unknown.example.com",
+            "localhost",
+          ]
+          const sourcesOf = (options: { readonly maxAgeSeconds?: number }) =>
+            Effect.gen(function* () {
+              const asked = { ...options, provenance: true }
+              const promised = yield* Effect.promise(() => client.check(urls, asked))
+              return promised.outcomes.map((outcome): string | undefined =>
+                "reason" in outcome ? outcome.cause : outcome.provenance?.source,
+              )
+            })
+          const rest = ["stale", "failed", "unknown", "invalid"]
+          const preview = yield* Effect.promise(() => client.preview(urls))
+          assert.deepInclude(preview.summary, { known: 1, toBuy: 4 })
+          assert.deepStrictEqual(yield* sourcesOf({}), ["known", "bought", ...rest])
+          assert.strictEqual((yield* books).charged, 2 * 3)
+          assert.deepStrictEqual(yield* sourcesOf({}), ["known", "known", ...rest])
+          const fresh = { maxAgeSeconds: 600 }
+          const asOld = yield* Effect.promise(() => client.preview(urls, fresh))
+          // The service remembers which targets the vendor does not know, whatever age the client
+          // accepts.
+          assert.deepInclude(asOld.summary, { known: 2, toBuy: 3 })
+          assert.deepStrictEqual(yield* sourcesOf(fresh), ["bought", "known", ...rest])
+        }),
     )
 
-    it.scopedLive("the history has what was bought a lifetime ago, or is off", () =>
+    it.scopedLive("the history shows figures once they are a cache lifetime old, or is off", () =>
       Effect.gen(function* () {
         const { check, client, databaseUrl } = yield* running(
           stored("example.com/", hoursAgo(48), 39),
@@ -153,7 +159,7 @@ for (const [name, database] of ofRun(databases)) {
         const [fresh, ...old] = yield* printed()
         assert.deepInclude(fresh, { ...figures, index: "2026-11-01" })
 
-        // Fresh figures cost a credit, so the clients' history does not have them.
+        // Fresh figures cost a credit, so the history that clients see does not include them.
         const { observations, target } = yield* Effect.promise(() =>
           client.history("http://Example.com"),
         )

@@ -1,4 +1,4 @@
-/** What `/health/ready` and `/metrics` report while a part of the service fails. */
+/** Tests what `/health/ready` and `/metrics` report while a part of the service fails. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -62,7 +62,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("/health/ready reports an open circuit, while cached figures still answer", () =>
+  it.scopedLive("/health/ready reports an open circuit while cached figures are still served", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { accounts, books, check, keys, ledger, log, send } = yield* start({
@@ -97,7 +97,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("/health/ready reports the pause that a vendor has asked for, until its end", () =>
+  it.scopedLive("/health/ready reports a pause that a vendor asked for, until it ends", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { check, send } = yield* start({ provider: bought(moz), requestTimeout: "500 millis" })
@@ -148,64 +148,67 @@ describe("/health/ready", () => {
 })
 
 describe("a chain of two vendors", () => {
-  it.scopedLive("an exhausted vendor fails no URL, and is asked again when its period ends", () =>
-    Effect.gen(function* () {
-      const [seo, moz] = [yield* FakeDataForSeo.make, yield* FakeMoz.make]
-      const provider = Composed.chain([bought(seo), bought(moz)])
-      const { check, log, send } = yield* start({ provider })
-      const circuits = Effect.map(send(ready), ({ status, text }) => {
-        assert.strictEqual(status, 200)
-        return JSON.parse(text).parts.circuits
-      })
-      const gauge = Effect.map(
-        send({ path: "/metrics" }),
-        ({ text }) => /authority_provider_exhausted\{provider="dataforseo"\} (\d)/.exec(text)?.[1],
-      )
-      let names = 0
-      const checkMany = Effect.forEach(
-        Arr.range(1, 10),
-        () =>
-          Effect.map(check([`${names++}.example.com`, `${names++}.example.org/a`]), ({ text }) =>
-            assert.lengthOf(JSON.parse(text).data.successUrls, 2, text),
-          ),
-        { concurrency: "unbounded" },
-      )
-      yield* checkMany
-      assert.strictEqual(moz.rows(), 0)
+  it.scopedLive(
+    "with an exhausted vendor in a chain, no URL fails, and the vendor is asked again when its period ends",
+    () =>
+      Effect.gen(function* () {
+        const [seo, moz] = [yield* FakeDataForSeo.make, yield* FakeMoz.make]
+        const provider = Composed.chain([bought(seo), bought(moz)])
+        const { check, log, send } = yield* start({ provider })
+        const circuits = Effect.map(send(ready), ({ status, text }) => {
+          assert.strictEqual(status, 200)
+          return JSON.parse(text).parts.circuits
+        })
+        const gauge = Effect.map(
+          send({ path: "/metrics" }),
+          ({ text }) =>
+            /authority_provider_exhausted\{provider="dataforseo"\} (\d)/.exec(text)?.[1],
+        )
+        let names = 0
+        const checkMany = Effect.forEach(
+          Arr.range(1, 10),
+          () =>
+            Effect.map(check([`${names++}.example.com`, `${names++}.example.org/a`]), ({ text }) =>
+              assert.lengthOf(JSON.parse(text).data.successUrls, 2, text),
+            ),
+          { concurrency: "unbounded" },
+        )
+        yield* checkMany
+        assert.strictEqual(moz.rows(), 0)
 
-      seo.always(FakeVendor.answer(402, `{"status_code":40210}`, { "retry-after": "4" }))
-      yield* checkMany
-      const asked = seo.calls.length
-      for (let i = 0; i < 2; i++) yield* checkMany
-      assert.strictEqual(seo.calls.length, asked)
-      assert.strictEqual(moz.rows(), 60)
-      assert.deepStrictEqual(yield* circuits, {
-        dataforseo: "exhausted: its quota is used up",
-        moz: "closed",
-      })
-      assert.strictEqual(yield* gauge, "1")
+        seo.always(FakeVendor.answer(402, `{"status_code":40210}`, { "retry-after": "4" }))
+        yield* checkMany
+        const asked = seo.calls.length
+        for (let i = 0; i < 2; i++) yield* checkMany
+        assert.strictEqual(seo.calls.length, asked)
+        assert.strictEqual(moz.rows(), 60)
+        assert.deepStrictEqual(yield* circuits, {
+          dataforseo: "exhausted: its quota is used up",
+          moz: "closed",
+        })
+        assert.strictEqual(yield* gauge, "1")
 
-      yield* Effect.sleep("4 seconds")
-      yield* checkMany
-      assert.isAbove(seo.calls.length, asked)
-      seo.always(undefined)
-      yield* Effect.sleep("4 seconds")
-      yield* checkMany
-      const rows = moz.rows()
-      yield* checkMany
-      assert.strictEqual(moz.rows(), rows)
-      assert.deepStrictEqual(yield* circuits, { dataforseo: "closed", moz: "closed" })
-      assert.strictEqual(yield* gauge, "0")
-      assert.lengthOf(
-        log.filter((line) => line.includes("A provider is exhausted")),
-        1,
-      )
-      assert.isEmpty(log.filter((line) => line.includes("A call to the provider failed")))
-    }),
+        yield* Effect.sleep("4 seconds")
+        yield* checkMany
+        assert.isAbove(seo.calls.length, asked)
+        seo.always(undefined)
+        yield* Effect.sleep("4 seconds")
+        yield* checkMany
+        const rows = moz.rows()
+        yield* checkMany
+        assert.strictEqual(moz.rows(), rows)
+        assert.deepStrictEqual(yield* circuits, { dataforseo: "closed", moz: "closed" })
+        assert.strictEqual(yield* gauge, "0")
+        assert.lengthOf(
+          log.filter((line) => line.includes("A provider is exhausted")),
+          1,
+        )
+        assert.isEmpty(log.filter((line) => line.includes("A call to the provider failed")))
+      }),
   )
 })
 
-it.scoped("the sums of /metrics are read once in ten seconds", () =>
+it.scoped("/metrics reads its sums at most once in ten seconds", () =>
   Effect.gen(function* () {
     let reads = 0
     const ledger = Layer.effect(

@@ -1,4 +1,6 @@
-/** Repeated requests with an idempotency key: over real HTTP, restarts and replicas. */
+/**
+ * Tests requests that are repeated with an idempotency key, over real HTTP, restarts and replicas.
+ */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
@@ -31,7 +33,7 @@ const isReplayOf = (first: Answer, again: Answer) => {
   assert.notStrictEqual(again.headers["x-request-id"], first.headers["x-request-id"])
 }
 
-/** A server whose provider answers after `open`. */
+/** Starts a server whose provider does not answer before `open` runs. */
 const blocked = Effect.gen(function* () {
   const gate = yield* Deferred.make<void>()
   const { calls, layer } = make((targets) =>
@@ -42,20 +44,22 @@ const blocked = Effect.gen(function* () {
 })
 
 describe("a repeated request with the same idempotency key", () => {
-  it.scopedLive("the same URLs get the same bytes and are charged once", () =>
-    Effect.gen(function* () {
-      const { calls, layer } = make(succeeding)
-      const server = yield* start({ provider: layer })
-      const urls = ["example.com", "localhost", "example.org"]
-      const first = yield* server.post(body(...urls), named('"a"'))
-      isFirst(first)
-      assert.strictEqual(creditsUsed(first), 2)
-      isReplayOf(first, yield* server.post(body(...urls), named("a")))
-      const spaced = `{ "more": 1, "urls": ${JSON.stringify(urls)} }`
-      isReplayOf(first, yield* server.post(spaced, named('"a"')))
-      assert.strictEqual((yield* server.books).charged, 2)
-      assert.strictEqual(calls.length, 1)
-    }),
+  it.scopedLive(
+    "repeating a batch with its idempotency key returns the same bytes and charges once",
+    () =>
+      Effect.gen(function* () {
+        const { calls, layer } = make(succeeding)
+        const server = yield* start({ provider: layer })
+        const urls = ["example.com", "localhost", "example.org"]
+        const first = yield* server.post(body(...urls), named('"a"'))
+        isFirst(first)
+        assert.strictEqual(creditsUsed(first), 2)
+        isReplayOf(first, yield* server.post(body(...urls), named("a")))
+        const spaced = `{ "more": 1, "urls": ${JSON.stringify(urls)} }`
+        isReplayOf(first, yield* server.post(spaced, named('"a"')))
+        assert.strictEqual((yield* server.books).charged, 2)
+        assert.strictEqual(calls.length, 1)
+      }),
   )
 
   it.scopedLive("an answer that was free of charge is also replayed", () =>
@@ -71,7 +75,7 @@ describe("a repeated request with the same idempotency key", () => {
     }),
   )
 
-  it.scopedLive("other URLs or another order get 422", () =>
+  it.scopedLive("reusing an idempotency key for other URLs or another order gets 422", () =>
     Effect.gen(function* () {
       const server = yield* start()
       isFirst(yield* server.post(body("example.com", "example.org"), named('"a"')))
@@ -88,61 +92,66 @@ describe("a repeated request with the same idempotency key", () => {
     }),
   )
 
-  it.scopedLive("a repeat gets 409 while the first is in flight, also when its client left", () =>
-    Effect.gen(function* () {
-      const { books, calls, open, post } = yield* blocked
-      const send = post(body("example.com"), named('"a"'))
-      const gone = yield* Effect.fork(send)
-      yield* eventually("the provider is asked", () => calls.length === 1)
-      yield* Fiber.interrupt(gone)
-      const refused = yield* send
-      assert.strictEqual(refused.status, 409)
-      assert.strictEqual(refused.headers["retry-after"], "1")
-      assert.deepStrictEqual(JSON.parse(refused.text), {
-        success: false,
-        message: "A request with this Idempotency-Key is in progress; try again when it has ended.",
-      })
-      yield* open
-      yield* eventually(
-        "the answer is stored",
-        Effect.map(send, ({ headers }) => headers["idempotent-replayed"] === "true"),
-      )
-      assert.strictEqual(creditsUsed(yield* send), 1)
-      assert.lengthOf(calls, 1)
-      assert.deepInclude(yield* books, { charged: 1, held: 0 })
-    }),
+  it.scopedLive(
+    "a repeated request gets 409 while the first is in flight, even if its client has hung up",
+    () =>
+      Effect.gen(function* () {
+        const { books, calls, open, post } = yield* blocked
+        const send = post(body("example.com"), named('"a"'))
+        const gone = yield* Effect.fork(send)
+        yield* eventually("the provider is asked", () => calls.length === 1)
+        yield* Fiber.interrupt(gone)
+        const refused = yield* send
+        assert.strictEqual(refused.status, 409)
+        assert.strictEqual(refused.headers["retry-after"], "1")
+        assert.deepStrictEqual(JSON.parse(refused.text), {
+          success: false,
+          message:
+            "A request with this Idempotency-Key is in progress; try again when it has ended.",
+        })
+        yield* open
+        yield* eventually(
+          "the answer is stored",
+          Effect.map(send, ({ headers }) => headers["idempotent-replayed"] === "true"),
+        )
+        assert.strictEqual(creditsUsed(yield* send), 1)
+        assert.lengthOf(calls, 1)
+        assert.deepInclude(yield* books, { charged: 1, held: 0 })
+      }),
   )
 
-  it.scopedLive("a client that hangs up after the charge gets the stored answer", () =>
-    Effect.gen(function* () {
-      const [charged, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const slow = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
-        ...ledger,
-        settle: (...args: Parameters<typeof ledger.settle>) =>
-          ledger
-            .settle(...args)
-            .pipe(
-              Effect.zipLeft(Deferred.succeed(charged, undefined)),
-              Effect.zipLeft(Deferred.await(goOn)),
-            ),
-      }))
-      const { calls, layer } = make(succeeding)
-      const ledger = Layer.provide(slow, memoryLedger)
-      const { books, post } = yield* start({ ledger, provider: layer })
-      const send = post(body("example.com"), named('"a"'))
-      const gone = yield* Effect.fork(send)
-      yield* Deferred.await(charged)
-      yield* Fiber.interrupt(gone)
-      yield* Deferred.succeed(goOn, undefined)
-      const collected = yield* send
-      assert.strictEqual(collected.headers["idempotent-replayed"], "true")
-      assert.strictEqual(creditsUsed(collected), 1)
-      assert.lengthOf(calls, 1)
-      assert.deepInclude(yield* books, { charged: 1, held: 0 })
-    }),
+  it.scopedLive(
+    "a client that hangs up after the charge gets the stored answer when it repeats the request",
+    () =>
+      Effect.gen(function* () {
+        const [charged, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+        const slow = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: (...args: Parameters<typeof ledger.settle>) =>
+            ledger
+              .settle(...args)
+              .pipe(
+                Effect.zipLeft(Deferred.succeed(charged, undefined)),
+                Effect.zipLeft(Deferred.await(goOn)),
+              ),
+        }))
+        const { calls, layer } = make(succeeding)
+        const ledger = Layer.provide(slow, memoryLedger)
+        const { books, post } = yield* start({ ledger, provider: layer })
+        const send = post(body("example.com"), named('"a"'))
+        const gone = yield* Effect.fork(send)
+        yield* Deferred.await(charged)
+        yield* Fiber.interrupt(gone)
+        yield* Deferred.succeed(goOn, undefined)
+        const collected = yield* send
+        assert.strictEqual(collected.headers["idempotent-replayed"], "true")
+        assert.strictEqual(creditsUsed(collected), 1)
+        assert.lengthOf(calls, 1)
+        assert.deepInclude(yield* books, { charged: 1, held: 0 })
+      }),
   )
 
-  it.scopedLive("twenty concurrent requests are charged once", () =>
+  it.scopedLive("twenty concurrent requests with one idempotency key are charged once", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const post = server.post(body("example.com"), named('"a"'))
@@ -158,17 +167,19 @@ describe("a repeated request with the same idempotency key", () => {
     }),
   )
 
-  it.scopedLive("a 400 and a 401 do not use up the key, and a stranger sees no stored answer", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const stranger = { ...named('"a"'), "x-api-key": `${server.key}x` }
-      assert.strictEqual((yield* server.post(body(), named('"a"'))).status, 400)
-      assert.strictEqual((yield* server.post("{", named('"a"'))).status, 400)
-      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
-      isFirst(yield* server.post(body("example.com"), named('"a"')))
-      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
-      assert.strictEqual((yield* server.books).charged, 1)
-    }),
+  it.scopedLive(
+    "a 400 and a 401 do not use up an idempotency key, and another account sees no stored answer",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const stranger = { ...named('"a"'), "x-api-key": `${server.key}x` }
+        assert.strictEqual((yield* server.post(body(), named('"a"'))).status, 400)
+        assert.strictEqual((yield* server.post("{", named('"a"'))).status, 400)
+        assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+        isFirst(yield* server.post(body("example.com"), named('"a"')))
+        assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+        assert.strictEqual((yield* server.books).charged, 1)
+      }),
   )
 })
 

@@ -1,4 +1,4 @@
-/** The lists that a client may ask for: the history of a URL, its usage and its statement. */
+/** Tests the lists that a client may ask for: the history of a URL, its usage and its statement. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -18,7 +18,7 @@ import { batch, start } from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
 
-/** A server whose store has these figures, put one after the other. */
+/** Starts a server whose store contains these figures, stored one after the other. */
 const running = (...all: ReadonlyArray<Figures>) =>
   start({
     figures: Layer.effect(
@@ -77,51 +77,55 @@ const observations = [
 const url = "HTTPS://Example.com/#top"
 const data = { url, target: "example.com/", observations }
 
-describe("the history", () => {
-  it.scopedLive("the history of a target is newest first and as old as the setting says", () =>
-    Effect.gen(function* () {
-      const { books, get } = yield* running(...all)
-      const query = `?url=${encodeURIComponent(url)}`
-      assert.deepStrictEqual(yield* get(historyPath + query), {
-        status: 200,
-        body: { success: true, data },
-      })
-      const { body } = yield* get(`${historyPath}${query}&limit=1`)
-      assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
-      const { body: none } = yield* get(`${historyPath}?url=example.org`)
-      assert.deepStrictEqual(none.data.observations, [])
-      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-    }),
+describe("the history of a URL", () => {
+  it.scopedLive(
+    "the history of a target lists the newest figures first, from a cache lifetime ago",
+    () =>
+      Effect.gen(function* () {
+        const { books, get } = yield* running(...all)
+        const query = `?url=${encodeURIComponent(url)}`
+        assert.deepStrictEqual(yield* get(historyPath + query), {
+          status: 200,
+          body: { success: true, data },
+        })
+        const { body } = yield* get(`${historyPath}${query}&limit=1`)
+        assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
+        const { body: none } = yield* get(`${historyPath}?url=example.org`)
+        assert.deepStrictEqual(none.data.observations, [])
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
   )
 
-  it.scopedLive("a client sees the history of a cache lifetime ago, the operator all", () =>
-    Effect.gen(function* () {
-      const { key, send } = yield* running(
-        bought(days(3)),
-        bought(days(2.5), { provider: "dataset" }),
-        bought(days(0.1)),
-        bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
-        bought(days(0.1), { provider: "dataforseo" }),
-      )
-      const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
-      const seen = (path: string, headers: Readonly<Record<string, string>>) =>
-        Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
-          JSON.parse(text).data.observations.map((one: Observation) =>
-            [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
-          ),
+  it.scopedLive(
+    "a client sees only history older than a cache lifetime, an operator sees all of it",
+    () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* running(
+          bought(days(3)),
+          bought(days(2.5), { provider: "dataset" }),
+          bought(days(0.1)),
+          bought(days(0.1), { provider: "dataset", index: "2026-12-01" }),
+          bought(days(0.1), { provider: "dataforseo" }),
         )
-      assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
-        "dataset,25,25",
-        "moz,30,10",
-      ])
-      const headers = { authorization: `Bearer ${adminToken}` }
-      assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
-        "dataforseo,1,1",
-        "dataset,1,1",
-        "dataset,25,25",
-        "moz,30,1",
-      ])
-    }),
+        const tenths = (time: string) => Math.round((Date.now() - Date.parse(time)) / 8_640_000)
+        const seen = (path: string, headers: Readonly<Record<string, string>>) =>
+          Effect.map(send({ path: `${path}?url=example.com`, headers }), ({ text }) =>
+            JSON.parse(text).data.observations.map((one: Observation) =>
+              [one.provider, tenths(one.fetchedAt), tenths(one.lastFetchedAt)].join(),
+            ),
+          )
+        assert.deepStrictEqual(yield* seen(historyPath, { "x-api-key": key }), [
+          "dataset,25,25",
+          "moz,30,10",
+        ])
+        const headers = { authorization: `Bearer ${adminToken}` }
+        assert.deepStrictEqual((yield* seen(adminPaths.history, headers)).toSorted(), [
+          "dataforseo,1,1",
+          "dataset,1,1",
+          "dataset,25,25",
+          "moz,30,1",
+        ])
+      }),
   )
 
   const ofUrl = (message: string) => ({ code: "invalid_url", message, path: ["url"] })
@@ -159,7 +163,7 @@ describe("the history", () => {
       const { body, status } = yield* get(historyPath + query)
       assert.strictEqual(status, 400)
       assert.deepStrictEqual(body.error.issues, [issue])
-      // No advice about a body, which a GET does not have.
+      // The message gives no advice about a body, because a GET has none.
       assert.strictEqual(body.message, `${issue.path.join(".")}: ${issue.message}.`)
     }),
   )
@@ -178,7 +182,7 @@ describe("the history", () => {
   )
 })
 
-/** Remembers figures, and fails for the hosts `failing.*`. */
+/** A provider that remembers figures, and fails for the hosts `failing.*`. */
 const remembering = Composed.decorated(
   make((targets) =>
     Effect.succeed(
@@ -200,7 +204,7 @@ const dayFromNow = (days: number) =>
 
 const failed = { INVALID_URL: 0, PROVIDER_ERROR: 0, SERVER_ERROR: 0 }
 
-describe("the usage", () => {
+describe("the usage of an account", () => {
   it.scopedLive.each(stores)(
     "the usage counts checks, credits, known and bought figures and failures, by day and by key, on %s",
     ([, layer]) =>
@@ -236,7 +240,7 @@ describe("the usage", () => {
       }),
   )
 
-  it.scopedLive("the usage of a period has the UTC days that the period touches", () =>
+  it.scopedLive("the usage of a period covers every UTC day that the period touches", () =>
     Effect.gen(function* () {
       const { check, get } = yield* start()
       yield* check(["a.example.com"])
@@ -256,7 +260,7 @@ describe("the usage", () => {
     }),
   )
 
-  it.scopedLive("wrong parameters are a 400 with an issue for each", () =>
+  it.scopedLive("wrong parameters get a 400 with an issue for each", () =>
     Effect.gen(function* () {
       const { get } = yield* start()
       const { body, status } = yield* get(

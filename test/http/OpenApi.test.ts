@@ -85,7 +85,7 @@ describe("the OpenAPI document", () => {
             "content-type": "application/json",
           }
           for (const { in: place, name, schema } of parameters ?? []) {
-            // The API page takes these in this order.
+            // The API reference page takes the first of these that exists.
             const value = String(schema.examples?.[0] ?? schema.enum?.[0] ?? schema.minimum)
             if (place === "query") query.set(name, value)
             else headers[name] = value
@@ -155,7 +155,7 @@ describe("a client derived from the API definition", () => {
       assert.instanceOf(unpaid, PaymentRequired)
       assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
 
-      // The client validates its requests, but does not know which URLs are valid.
+      // The client validates its requests, but does not know which URLs the service accepts.
       const invalid = yield* Effect.flip(
         client.history({ urlParams: { url: "localhost", limit: 1 } }),
       )

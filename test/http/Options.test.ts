@@ -1,4 +1,7 @@
-/** What a client may add to a batch: a limit, the provenance of figures, their age, a preview. */
+/**
+ * Tests what a client may add to a batch: a limit, the provenance and age of figures, and a
+ * preview.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -25,26 +28,28 @@ const limited = (credits: string) => ({ "x-max-credits": credits })
 describe("a request with the header x-max-credits", () => {
   const urls = body("example.com", "localhost", "example.org", "example.com")
 
-  it.scopedLive("valid URLs above the limit get 402 and ask no provider, at it they pass", () =>
-    Effect.gen(function* () {
-      const { calls, layer } = make(succeeding)
-      const server = yield* start({ provider: layer, price: 2 })
-      const refused = yield* server.post(urls, limited("5"))
-      assert.strictEqual(refused.status, 402)
-      assert.deepStrictEqual(JSON.parse(refused.text), {
-        success: false,
-        message: "This request needs 6 credits and its limit in x-max-credits is 5.",
-      })
-      assert.strictEqual(calls.length, 0)
-      const checked = yield* server.post(urls, limited("6"))
-      assert.strictEqual(checked.status, 200)
-      assert.strictEqual((yield* server.books).charged, 6)
-      // The figures may be known now, and the limit holds nevertheless.
-      assert.strictEqual((yield* server.post(urls, limited("5"))).status, 402)
-    }),
+  it.scopedLive(
+    "a batch above x-max-credits gets 402 without a lookup, and one at the limit passes",
+    () =>
+      Effect.gen(function* () {
+        const { calls, layer } = make(succeeding)
+        const server = yield* start({ provider: layer, price: 2 })
+        const refused = yield* server.post(urls, limited("5"))
+        assert.strictEqual(refused.status, 402)
+        assert.deepStrictEqual(JSON.parse(refused.text), {
+          success: false,
+          message: "This request needs 6 credits and its limit in x-max-credits is 5.",
+        })
+        assert.strictEqual(calls.length, 0)
+        const checked = yield* server.post(urls, limited("6"))
+        assert.strictEqual(checked.status, 200)
+        assert.strictEqual((yield* server.books).charged, 6)
+        // The limit holds even though the figures may be in the cache by now.
+        assert.strictEqual((yield* server.post(urls, limited("5"))).status, 402)
+      }),
   )
 
-  it.scopedLive("a limit of 0 lets a request through that costs nothing", () =>
+  it.scopedLive("x-max-credits: 0 admits a request that costs nothing", () =>
     Effect.gen(function* () {
       const server = yield* start()
       assert.strictEqual((yield* server.post('{"urls":["localhost"]}', limited("0"))).status, 200)
@@ -52,20 +57,22 @@ describe("a request with the header x-max-credits", () => {
     }),
   )
 
-  it.scopedLive("a repeat is replayed whatever its limit, and a 402 leaves the key free", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const named = (credits: string) => ({ ...limited(credits), "idempotency-key": "one" })
-      assert.strictEqual((yield* server.post(urls, named("1"))).status, 402)
-      assert.strictEqual((yield* server.post(urls, named("3"))).status, 200)
-      const again = yield* server.post(urls, named("1"))
-      assert.strictEqual(again.status, 200)
-      assert.strictEqual(again.headers["idempotent-replayed"], "true")
-      assert.strictEqual((yield* server.books).charged, 3)
-    }),
+  it.scopedLive(
+    "a repeated request is replayed whatever x-max-credits is, and a 402 leaves the idempotency key free",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const named = (credits: string) => ({ ...limited(credits), "idempotency-key": "one" })
+        assert.strictEqual((yield* server.post(urls, named("1"))).status, 402)
+        assert.strictEqual((yield* server.post(urls, named("3"))).status, 200)
+        const again = yield* server.post(urls, named("1"))
+        assert.strictEqual(again.status, 200)
+        assert.strictEqual(again.headers["idempotent-replayed"], "true")
+        assert.strictEqual((yield* server.books).charged, 3)
+      }),
   )
 
-  it.scopedLive("a wrong limit gets 400 with the path x-max-credits", () =>
+  it.scopedLive("an invalid x-max-credits gets 400 with the path x-max-credits", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const { status, text } = yield* server.post(urls, limited("1.5"))
@@ -83,7 +90,7 @@ describe("a request with the header x-max-credits", () => {
 
 const preferring = { prefer: "respond-async, Provenance" }
 
-/** Knows nothing of the hosts `unknown.*`, and fails for the hosts `failing.*`. */
+/** A vendor that does not know the hosts `unknown.*`, and fails for the hosts `failing.*`. */
 const scripted: Lookup = (targets) =>
   Effect.succeed(
     targets.map(({ domain, host }) => {
@@ -97,49 +104,53 @@ const scripted: Lookup = (targets) =>
 const remembering = cached(make(scripted).vendor)
 
 describe("a request that prefers the provenance", () => {
-  it.scopedLive("names provider, age, index and domain of figures, bought then known", () =>
-    Effect.gen(function* () {
-      const server = yield* start({ provider: remembering })
-      const ask = server.post(body("example.com", "blog.example.com"), preferring)
-      const first = yield* ask
-      assert.strictEqual(first.headers["preference-applied"], "provenance")
-      assert.strictEqual(first.headers["vary"], "Prefer")
-      const [own, ofDomain] = JSON.parse(first.text).data.successUrls
-      const { fetchedAt } = own.provenance
-      assert.closeTo(Date.parse(fetchedAt), Date.now(), 5000)
-      const provenance = { provider: "scripted", ageSeconds: 0, index: "2026-11-01" }
-      assert.deepStrictEqual(own, {
-        url: "example.com",
-        ...figures,
-        provenance: { ...provenance, source: "bought", fetchedAt },
-      })
-      assert.strictEqual(ofDomain.provenance.of, "example.com")
-      const [again] = JSON.parse((yield* ask).text).data.successUrls
-      assert.deepStrictEqual(
-        { ...again.provenance, ageSeconds: 0 },
-        { ...provenance, source: "known", fetchedAt },
-      )
-    }),
+  it.scopedLive(
+    "the provenance names provider, age, index and domain of figures, bought and then known",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start({ provider: remembering })
+        const ask = server.post(body("example.com", "blog.example.com"), preferring)
+        const first = yield* ask
+        assert.strictEqual(first.headers["preference-applied"], "provenance")
+        assert.strictEqual(first.headers["vary"], "Prefer")
+        const [own, ofDomain] = JSON.parse(first.text).data.successUrls
+        const { fetchedAt } = own.provenance
+        assert.closeTo(Date.parse(fetchedAt), Date.now(), 5000)
+        const provenance = { provider: "scripted", ageSeconds: 0, index: "2026-11-01" }
+        assert.deepStrictEqual(own, {
+          url: "example.com",
+          ...figures,
+          provenance: { ...provenance, source: "bought", fetchedAt },
+        })
+        assert.strictEqual(ofDomain.provenance.of, "example.com")
+        const [again] = JSON.parse((yield* ask).text).data.successUrls
+        assert.deepStrictEqual(
+          { ...again.provenance, ageSeconds: 0 },
+          { ...provenance, source: "known", fetchedAt },
+        )
+      }),
   )
 
-  it.scopedLive("explains each failure in one sentence, without the words of the vendor", () =>
-    Effect.gen(function* () {
-      const server = yield* start({ provider: remembering })
-      const urls = ["unknown.example.com", "failing.example.com", "localhost"]
-      const { text } = yield* server.post(body(...urls), preferring)
-      const reason = "PROVIDER_ERROR"
-      const unknown = "scripted knows no such host."
-      const failed = "The provider failed for this URL; a later request may succeed."
-      const invalid = "its host is not under a public domain ending."
-      assert.deepStrictEqual(JSON.parse(text).data.failedUrls, [
-        { url: urls[0], reason, cause: "unknown", detail: unknown },
-        { url: urls[1], reason, cause: "failed", detail: failed },
-        { url: urls[2], reason: "INVALID_URL", cause: "invalid", detail: invalid },
-      ])
-    }),
+  it.scopedLive(
+    "the provenance explains each failure in one sentence, without the vendor's words",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start({ provider: remembering })
+        const urls = ["unknown.example.com", "failing.example.com", "localhost"]
+        const { text } = yield* server.post(body(...urls), preferring)
+        const reason = "PROVIDER_ERROR"
+        const unknown = "scripted knows no such host."
+        const failed = "The provider failed for this URL; a later request may succeed."
+        const invalid = "its host is not under a public domain ending."
+        assert.deepStrictEqual(JSON.parse(text).data.failedUrls, [
+          { url: urls[0], reason, cause: "unknown", detail: unknown },
+          { url: urls[1], reason, cause: "failed", detail: failed },
+          { url: urls[2], reason: "INVALID_URL", cause: "invalid", detail: invalid },
+        ])
+      }),
   )
 
-  it.scopedLive("names the provider of a chain that gave the figures", () =>
+  it.scopedLive("the provenance names which provider of a chain gave the figures", () =>
     Effect.gen(function* () {
       const down: Lookup = () =>
         new ProviderError({ provider: "first", reason: "Refused", detail: "no" })
@@ -150,26 +161,28 @@ describe("a request that prefers the provenance", () => {
     }),
   )
 
-  it.scopedLive("is replayed byte for byte, and a request without it cannot use its key", () =>
-    Effect.gen(function* () {
-      const server = yield* start({ provider: remembering })
-      const named = { "idempotency-key": "one" }
-      const urls = body("example.com", "localhost")
-      const first = yield* server.post(urls, { ...named, ...preferring })
-      const again = yield* server.post(urls, { ...named, ...preferring })
-      assert.strictEqual(again.text, first.text)
-      assert.strictEqual(again.headers["preference-applied"], "provenance")
-      assert.strictEqual(again.headers["idempotent-replayed"], "true")
-      assert.strictEqual((yield* server.post(urls, named)).status, 422)
-      const plain = yield* server.post(urls, { prefer: "provenances" })
-      assert.isUndefined(plain.headers["preference-applied"])
-      assert.notInclude(plain.text, "provenance")
-      assert.notInclude(plain.text, "cause")
-      assert.strictEqual((yield* server.books).charged, 2)
-    }),
+  it.scopedLive(
+    "an answer with provenance is replayed unchanged, and its key is refused without the preference",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start({ provider: remembering })
+        const named = { "idempotency-key": "one" }
+        const urls = body("example.com", "localhost")
+        const first = yield* server.post(urls, { ...named, ...preferring })
+        const again = yield* server.post(urls, { ...named, ...preferring })
+        assert.strictEqual(again.text, first.text)
+        assert.strictEqual(again.headers["preference-applied"], "provenance")
+        assert.strictEqual(again.headers["idempotent-replayed"], "true")
+        assert.strictEqual((yield* server.post(urls, named)).status, 422)
+        const plain = yield* server.post(urls, { prefer: "provenances" })
+        assert.isUndefined(plain.headers["preference-applied"])
+        assert.notInclude(plain.text, "provenance")
+        assert.notInclude(plain.text, "cause")
+        assert.strictEqual((yield* server.books).charged, 2)
+      }),
   )
 
-  it.scopedLive("Cache-Control: max-age=0 buys figures anew, and no-cache does not", () =>
+  it.scopedLive("Cache-Control: max-age=0 buys figures again, and no-cache does not", () =>
     Effect.gen(function* () {
       const { key, post, send } = yield* start({ provider: remembering })
       for (const [control, source, toBuy] of [
@@ -187,7 +200,9 @@ describe("a request that prefers the provenance", () => {
   )
 })
 
-/** A server whose provider has a cache, and a function that previews URLs on it. */
+/**
+ * Starts a server whose provider has a cache, and returns it with a function that previews URLs.
+ */
 const running = (options: Options = {}) =>
   Effect.gen(function* () {
     const { calls, vendor } = make(succeeding)
@@ -202,45 +217,49 @@ const running = (options: Options = {}) =>
   })
 
 describe("a preview", () => {
-  it.scopedLive("a preview names targets, duplicates, problems, known figures and the price", () =>
-    Effect.gen(function* () {
-      const { calls, check, preview } = yield* running({ price: 3, credits: 12 })
-      yield* check(["example.com"])
-      const urls = ["HTTP://Example.com", "example.org/a?b", "localhost", "example.com/#top"]
-      const valid = { valid: true, duplicateOf: null }
-      const problem = "its host is not under a public domain ending"
-      assert.deepStrictEqual(yield* preview(...urls), {
-        success: true,
-        data: {
-          entries: [
-            { url: urls[0], ...valid, target: "example.com/", known: true },
-            { url: urls[1], ...valid, target: "example.org/a?b", known: false },
-            { url: urls[2], valid: false, problem },
-            { url: urls[3], ...valid, target: "example.com/", duplicateOf: 0, known: true },
-          ],
-          summary: { total: 4, valid: 3, invalid: 1, duplicates: 1, known: 1, toBuy: 1 },
-        },
-        quota: { maxCredits: 9, availableCredits: 9, affordable: true },
-      })
-      assert.deepStrictEqual(calls, [["example.com/"]])
-    }),
+  it.scopedLive(
+    "a preview counts targets, duplicates, problems and known figures, and names the price",
+    () =>
+      Effect.gen(function* () {
+        const { calls, check, preview } = yield* running({ price: 3, credits: 12 })
+        yield* check(["example.com"])
+        const urls = ["HTTP://Example.com", "example.org/a?b", "localhost", "example.com/#top"]
+        const valid = { valid: true, duplicateOf: null }
+        const problem = "its host is not under a public domain ending"
+        assert.deepStrictEqual(yield* preview(...urls), {
+          success: true,
+          data: {
+            entries: [
+              { url: urls[0], ...valid, target: "example.com/", known: true },
+              { url: urls[1], ...valid, target: "example.org/a?b", known: false },
+              { url: urls[2], valid: false, problem },
+              { url: urls[3], ...valid, target: "example.com/", duplicateOf: 0, known: true },
+            ],
+            summary: { total: 4, valid: 3, invalid: 1, duplicates: 1, known: 1, toBuy: 1 },
+          },
+          quota: { maxCredits: 9, availableCredits: 9, affordable: true },
+        })
+        assert.deepStrictEqual(calls, [["example.com/"]])
+      }),
   )
 
-  it.scopedLive("a preview holds and charges nothing, and says the most that a batch costs", () =>
-    Effect.gen(function* () {
-      const server = yield* running({ credits: 2 })
-      const urls = ["example.com", "example.org", "example.com"]
-      const { quota } = yield* server.preview(...urls)
-      assert.deepStrictEqual(quota, { maxCredits: 3, availableCredits: 2, affordable: false })
-      assert.deepStrictEqual(yield* server.books, { available: 2, held: 0, charged: 0 })
-      assert.strictEqual((yield* server.check(urls)).status, 402)
-      assert.deepStrictEqual(server.calls, [])
-      const free = { maxCredits: 0, availableCredits: 2, affordable: true }
-      assert.deepStrictEqual((yield* server.preview("localhost")).quota, free)
-    }),
+  it.scopedLive(
+    "a preview holds and charges nothing, and tells the most that the batch can cost",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* running({ credits: 2 })
+        const urls = ["example.com", "example.org", "example.com"]
+        const { quota } = yield* server.preview(...urls)
+        assert.deepStrictEqual(quota, { maxCredits: 3, availableCredits: 2, affordable: false })
+        assert.deepStrictEqual(yield* server.books, { available: 2, held: 0, charged: 0 })
+        assert.strictEqual((yield* server.check(urls)).status, 402)
+        assert.deepStrictEqual(server.calls, [])
+        const free = { maxCredits: 0, availableCredits: 2, affordable: true }
+        assert.deepStrictEqual((yield* server.preview("localhost")).quota, free)
+      }),
   )
 
-  it.scopedLive("a preview is refused like a batch: 400 and 429", () =>
+  it.scopedLive("a preview is refused with 400 and 429 as a batch is", () =>
     Effect.gen(function* () {
       const { post } = yield* running({
         rateLimit: { requests: 3, per: Duration.minutes(1) },

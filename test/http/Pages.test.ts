@@ -1,4 +1,4 @@
-/** The console and the documents as they are served. */
+/** Tests how the service serves the console and the documents. */
 import { createHash } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"

@@ -19,7 +19,6 @@ const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) =>
   })),
 )
 
-/** A server, and what a test of keys needs of it. */
 const running = (options: Options = {}) =>
   Effect.gen(function* () {
     const server = yield* start(options)
@@ -44,27 +43,29 @@ const running = (options: Options = {}) =>
 const suspended = { success: false, message: "The account is suspended." }
 
 describe("a key without a scope", () => {
-  it.scopedLive("a key may send batches only with check, and everything else only with read", () =>
-    Effect.gen(function* () {
-      const { ask, books, newKey } = yield* running()
-      const keys = { check: yield* newKey("check"), read: yield* newKey("read") }
-      for (const endpoint of endpoints) {
-        const needed = endpoint.path === batchPath ? "check" : "read"
-        const other = needed === "check" ? "read" : "check"
-        const allowed = yield* ask(endpoint, keys[needed])
-        assert.include([200, 400], allowed.status, endpoint.path)
-        assert.strictEqual((yield* ask(endpoint, "am_none")).status, 401, endpoint.path)
-        const wrongMethod = { ...endpoint, method: "DELETE" }
-        assert.strictEqual((yield* ask(wrongMethod, keys[needed])).status, 405, endpoint.path)
-        const denied = yield* ask(endpoint, keys[other])
-        assert.strictEqual(denied.status, 403, endpoint.path)
-        assert.deepStrictEqual(JSON.parse(denied.text), {
-          success: false,
-          message: `The API key does not have the scope ${needed}, which this request needs.`,
-        })
-      }
-      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-    }),
+  it.scopedLive(
+    "an API key needs the scope check for batches, and the scope read for everything else",
+    () =>
+      Effect.gen(function* () {
+        const { ask, books, newKey } = yield* running()
+        const keys = { check: yield* newKey("check"), read: yield* newKey("read") }
+        for (const endpoint of endpoints) {
+          const needed = endpoint.path === batchPath ? "check" : "read"
+          const other = needed === "check" ? "read" : "check"
+          const allowed = yield* ask(endpoint, keys[needed])
+          assert.include([200, 400], allowed.status, endpoint.path)
+          assert.strictEqual((yield* ask(endpoint, "am_none")).status, 401, endpoint.path)
+          const wrongMethod = { ...endpoint, method: "DELETE" }
+          assert.strictEqual((yield* ask(wrongMethod, keys[needed])).status, 405, endpoint.path)
+          const denied = yield* ask(endpoint, keys[other])
+          assert.strictEqual(denied.status, 403, endpoint.path)
+          assert.deepStrictEqual(JSON.parse(denied.text), {
+            success: false,
+            message: `The API key does not have the scope ${needed}, which this request needs.`,
+          })
+        }
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
   )
 })
 
@@ -86,7 +87,7 @@ describe("a suspended account", () => {
     }),
   )
 
-  it.scopedLive("a request that runs when its account is suspended ends normally", () =>
+  it.scopedLive("a request that is in flight when its account is suspended ends normally", () =>
     Effect.gen(function* () {
       const [asked, goOn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
       const provider = make((targets) =>
@@ -106,8 +107,8 @@ describe("a suspended account", () => {
   )
 })
 
-describe("the key of a request", () => {
-  it.scopedLive("a key is described by its own request", () =>
+describe("the description of a request's own API key", () => {
+  it.scopedLive("a request can ask for the description of its own API key", () =>
     Effect.gen(function* () {
       const { account, describeKey, key, keys } = yield* running()
       const { data, success } = yield* describeKey(key)
@@ -133,7 +134,7 @@ describe("the key of a request", () => {
     }),
   )
 
-  it.scopedLive("a key with a budget is described with what is used and left of it", () =>
+  it.scopedLive("the description of an API key with a budget tells what is used and left", () =>
     Effect.gen(function* () {
       const { account, describeKey, keys, send } = yield* running()
       const budget = { credits: Credits.make(5), period: "total" as const }

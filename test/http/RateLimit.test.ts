@@ -78,7 +78,7 @@ describe("the rate limit of an account", () => {
 })
 
 describe("the rate limit of long lists", () => {
-  it.scopedLive("history, usage and statement take 50 requests a second of an account", () =>
+  it.scopedLive("history, usage and statement admit 50 requests a second from an account", () =>
     Effect.gen(function* () {
       const { account, key, keys, send } = yield* start()
       const second = Redacted.value((yield* keys.issue({ account })).key)
@@ -93,7 +93,7 @@ describe("the rate limit of long lists", () => {
       )
       const refused = asked.filter(({ status }) => status === 429)
       assert.isTrue(asked.every(({ status }) => status === 200 || status === 429))
-      // The requests may take longer than a second, and the next second admits as many again.
+      // The requests may take longer than a second, after which the same number is admitted again.
       assert.isAtLeast(refused.length, 1)
       for (const { headers, text } of refused) {
         assert.strictEqual(headers["retry-after"], "1")
@@ -109,35 +109,37 @@ describe("the rate limit of long lists", () => {
   )
 })
 
-describe("the requests of one API key", () => {
-  it.scopedLive("256 are under way at a time, and further ones get 429 until one has ended", () =>
-    Effect.gen(function* () {
-      const gate = yield* Effect.makeLatch()
-      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
-      const { account, check, credits, keys, url } = yield* start({ provider: provider.layer })
-      const other = Redacted.value((yield* keys.issue({ account })).key)
-      const waiting = yield* Effect.replicateEffect(Effect.fork(check(["example.com"])), 256)
-      yield* eventually("the provider is asked", () => provider.calls.length === 256)
-      const refused = yield* credits
-      assert.strictEqual(refused.status, 429)
-      assert.strictEqual(refused.headers["retry-after"], "1")
-      assert.strictEqual(
-        JSON.parse(refused.text).message,
-        "256 requests of this API key are under way; send fewer at a time.",
-      )
-      const ofOther = { path: "/v1/key", headers: { "x-api-key": other } }
-      assert.strictEqual((yield* request(url, ofOther)).status, 200)
-      // A request goes on when its client leaves, so it counts until its end.
-      yield* Fiber.interruptAll(waiting.slice(0, 128))
-      assert.strictEqual((yield* credits).status, 429)
-      yield* gate.open
-      for (const fiber of waiting.slice(128)) {
-        assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
-      }
-      yield* eventually(
-        "the key is served again",
-        Effect.map(credits, ({ status }) => status === 200),
-      )
-    }),
+describe("concurrent requests of one API key", () => {
+  it.scopedLive(
+    "an API key can have 256 requests in flight, and further ones get 429 until one ends",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Effect.makeLatch()
+        const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+        const { account, check, credits, keys, url } = yield* start({ provider: provider.layer })
+        const other = Redacted.value((yield* keys.issue({ account })).key)
+        const waiting = yield* Effect.replicateEffect(Effect.fork(check(["example.com"])), 256)
+        yield* eventually("the provider is asked", () => provider.calls.length === 256)
+        const refused = yield* credits
+        assert.strictEqual(refused.status, 429)
+        assert.strictEqual(refused.headers["retry-after"], "1")
+        assert.strictEqual(
+          JSON.parse(refused.text).message,
+          "256 requests of this API key are under way; send fewer at a time.",
+        )
+        const ofOther = { path: "/v1/key", headers: { "x-api-key": other } }
+        assert.strictEqual((yield* request(url, ofOther)).status, 200)
+        // A request continues after its client has hung up, so it counts until its end.
+        yield* Fiber.interruptAll(waiting.slice(0, 128))
+        assert.strictEqual((yield* credits).status, 429)
+        yield* gate.open
+        for (const fiber of waiting.slice(128)) {
+          assert.strictEqual((yield* Fiber.join(fiber)).status, 200)
+        }
+        yield* eventually(
+          "the key is served again",
+          Effect.map(credits, ({ status }) => status === 200),
+        )
+      }),
   )
 })

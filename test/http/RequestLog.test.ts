@@ -1,4 +1,4 @@
-/** What the log contains for each request, and which secrets it never contains. */
+/** Tests what the log contains for each request, and which secrets it never contains. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
@@ -20,29 +20,31 @@ const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
 }
 
 describe("the request log at level debug", () => {
-  it.scopedLive("a request has one line with account, status, credits and outcomes", () =>
-    Effect.gen(function* () {
-      const { account, check, credits, log, post } = yield* start({ logLevel: LogLevel.Debug })
-      const common = { endpoint: "checkBatch", account }
-      const urls = ["example.com", "localhost", "::", "provider-error.example.com", "example.org"]
-      const checked = yield* check(urls)
-      assert.deepStrictEqual(lineOf(log, checked), {
-        ...common,
-        requestId: checked.headers["x-request-id"],
-        status: 200,
-        checked: 2,
-        failed: { INVALID_URL: 2, PROVIDER_ERROR: 1 },
-        creditsUsed: 2,
-      })
-      const invalid = yield* post("{")
-      assert.deepInclude(lineOf(log, invalid), { ...common, status: 400 })
-      const asked = yield* credits
-      assert.deepInclude(lineOf(log, asked), {
-        endpoint: "availableCredits",
-        account,
-        status: 200,
-      })
-    }),
+  it.scopedLive(
+    "at level debug, a request logs one line with account, status, credits and outcomes",
+    () =>
+      Effect.gen(function* () {
+        const { account, check, credits, log, post } = yield* start({ logLevel: LogLevel.Debug })
+        const common = { endpoint: "checkBatch", account }
+        const urls = ["example.com", "localhost", "::", "provider-error.example.com", "example.org"]
+        const checked = yield* check(urls)
+        assert.deepStrictEqual(lineOf(log, checked), {
+          ...common,
+          requestId: checked.headers["x-request-id"],
+          status: 200,
+          checked: 2,
+          failed: { INVALID_URL: 2, PROVIDER_ERROR: 1 },
+          creditsUsed: 2,
+        })
+        const invalid = yield* post("{")
+        assert.deepInclude(lineOf(log, invalid), { ...common, status: 400 })
+        const asked = yield* credits
+        assert.deepInclude(lineOf(log, asked), {
+          endpoint: "availableCredits",
+          account,
+          status: 200,
+        })
+      }),
   )
 
   it.scopedLive("a replay is logged with the outcomes and credits of the first answer", () =>
@@ -56,39 +58,41 @@ describe("the request log at level debug", () => {
     }),
   )
 
-  it.scopedLive("a wrong API key is logged without account, and no line has a secret", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.always({
-        name: "an echo of the token",
-        apply: (response, _, { headers }) => {
-          response.writeHead(403).end(`no such token: ${headers["x-moz-token"]}`)
-        },
-      })
-      const { check, key, log, send } = yield* start({
-        logLevel: LogLevel.All,
-        provider: Composed.undecorated(moz.layer),
-      })
-      yield* check(["example.com"])
-      moz.always(FakeVendor.reset)
-      yield* check(["example.com"])
-      assert.isTrue(log.some((line) => line.includes("The provider failed to look up figures.")))
-      const wrong = `${key}x`
-      const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
-      assert.deepStrictEqual(lineOf(log, refused), {
-        requestId: refused.headers["x-request-id"],
-        endpoint: "availableCredits",
-        status: 401,
-      })
-      yield* send({ path: `${creditsPath}?x-api-key=${key}` })
-      yield* send({ path: `/${key}` })
-      for (const secret of [key, key.slice(3), FakeMoz.token]) {
-        assert.isEmpty(log.filter((line) => line.includes(secret)))
-      }
-    }),
+  it.scopedLive(
+    "a request with a wrong API key is logged without an account, and no log line contains a secret",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.always({
+          name: "an echo of the token",
+          apply: (response, _, { headers }) => {
+            response.writeHead(403).end(`no such token: ${headers["x-moz-token"]}`)
+          },
+        })
+        const { check, key, log, send } = yield* start({
+          logLevel: LogLevel.All,
+          provider: Composed.undecorated(moz.layer),
+        })
+        yield* check(["example.com"])
+        moz.always(FakeVendor.reset)
+        yield* check(["example.com"])
+        assert.isTrue(log.some((line) => line.includes("The provider failed to look up figures.")))
+        const wrong = `${key}x`
+        const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
+        assert.deepStrictEqual(lineOf(log, refused), {
+          requestId: refused.headers["x-request-id"],
+          endpoint: "availableCredits",
+          status: 401,
+        })
+        yield* send({ path: `${creditsPath}?x-api-key=${key}` })
+        yield* send({ path: `/${key}` })
+        for (const secret of [key, key.slice(3), FakeMoz.token]) {
+          assert.isEmpty(log.filter((line) => line.includes(secret)))
+        }
+      }),
   )
 
-  it.scopedLive("a request is logged with the endpoint of its method", () =>
+  it.scopedLive("a request is logged with the endpoint that its path and method select", () =>
     Effect.gen(function* () {
       const adminToken = "a-token-for-the-tests-of-32-chars"
       const { log, send } = yield* start({ adminToken, logLevel: LogLevel.Debug })

@@ -1,4 +1,4 @@
-/** The order in which the service starts and stops. */
+/** Tests the order in which the service starts and stops. */
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -29,7 +29,7 @@ import { listen } from "../../scripts/support/listen.ts"
 import { connect, request } from "../support/RawHttp.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** A service on a database of its own, whose provider waits for `gate`. */
+/** A service on its own database, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>
   serviceOf((targets) => Effect.zipRight(Deferred.await(gate), succeeding(targets)), port)
 
@@ -87,23 +87,25 @@ const serviceOf = (
   })
 
 describe("a service that stops", () => {
-  it.scopedLive("requests in flight are answered before the database closes", () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const { calls, check, stop, url } = yield* service(gate)
-      const inFlight = yield* Effect.fork(check)
-      yield* eventually("the provider is asked", () => calls.length === 1)
-      const stopping = yield* Effect.fork(stop)
-      yield* eventually(
-        "no connection is accepted",
-        Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
-      )
-      yield* Deferred.succeed(gate, undefined)
-      const answer = yield* Fiber.join(inFlight)
-      assert.strictEqual(answer.status, 200, answer.text)
-      assert.strictEqual(answer.headers["connection"], "close")
-      yield* Fiber.join(stopping)
-    }),
+  it.scopedLive(
+    "a stopping service answers the requests in flight before it closes the database",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        const { calls, check, stop, url } = yield* service(gate)
+        const inFlight = yield* Effect.fork(check)
+        yield* eventually("the provider is asked", () => calls.length === 1)
+        const stopping = yield* Effect.fork(stop)
+        yield* eventually(
+          "no connection is accepted",
+          Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
+        )
+        yield* Deferred.succeed(gate, undefined)
+        const answer = yield* Fiber.join(inFlight)
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.strictEqual(answer.headers["connection"], "close")
+        yield* Fiber.join(stopping)
+      }),
   )
 
   it.scopedLive("a stopping service releases the holds of clients that have just hung up", () =>
@@ -124,22 +126,24 @@ describe("a service that stops", () => {
     }),
   )
 
-  it.scopedLive("a stop waits at most a second for a request that cannot be interrupted", () =>
-    Effect.gen(function* () {
-      const asked = yield* Deferred.make<void>()
-      const hangs = Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never)
-      const hanging = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
-        ...ledger,
-        balance: () => Effect.uninterruptible(hangs),
-      }))
-      const { credits, stop } = yield* serviceOf(succeeding, 0, "100 millis", (filename) =>
-        Layer.provideMerge(hanging, sqliteFile(filename)),
-      )
-      yield* Effect.fork(credits)
-      yield* Deferred.await(asked)
-      const [waited] = yield* Effect.timed(stop)
-      assert.isBelow(Duration.toMillis(waited), 5000)
-    }),
+  it.scopedLive(
+    "a stopping service waits at most a second for a request that cannot be interrupted",
+    () =>
+      Effect.gen(function* () {
+        const asked = yield* Deferred.make<void>()
+        const hangs = Effect.zipRight(Deferred.succeed(asked, undefined), Effect.never)
+        const hanging = Layer.function(CreditLedger, CreditLedger, (ledger) => ({
+          ...ledger,
+          balance: () => Effect.uninterruptible(hangs),
+        }))
+        const { credits, stop } = yield* serviceOf(succeeding, 0, "100 millis", (filename) =>
+          Layer.provideMerge(hanging, sqliteFile(filename)),
+        )
+        yield* Effect.fork(credits)
+        yield* Deferred.await(asked)
+        const [waited] = yield* Effect.timed(stop)
+        assert.isBelow(Duration.toMillis(waited), 5000)
+      }),
   )
 
   it.scopedLive("a stopped service refuses new connections", () =>

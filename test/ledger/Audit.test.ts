@@ -67,7 +67,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         }),
     )
 
-    describe("the entries", () => {
+    describe("the audit of the entries", () => {
       const changed = "entry 2 was changed: its hash does not match"
       const second = (sql: SqlClient.SqlClient, account: AccountId) =>
         sql`account_id = ${account} AND sequence = 2`
@@ -181,7 +181,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
     })
 
-    describe("the balance", () => {
+    describe("the audit of the balance", () => {
       reports(
         "the audit reports a balance whose granted credits were changed",
         "the balance records 1105 granted and 50 charged credits in 4 entries with",
@@ -248,7 +248,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
           pg: () => sql`ALTER TABLE entries DROP CONSTRAINT entries_request_id_key`,
           orElse: () => sql`DROP INDEX entries_by_request`,
         })
-        // A transaction that fails puts the unique index back.
+        // The transaction fails, which restores the unique index.
         const problems = yield* Effect.gen(function* () {
           yield* drop
           yield* sql`

@@ -107,26 +107,28 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a request that only running requests keep out is refused as held", () =>
-      Effect.gen(function* () {
-        const key = yield* newKey(10, "total")
-        yield* charge(key, 2)
-        const running = yield* Effect.forEach([1, 2, 3, 2], (amount) => hold(key, amount))
-        const error = yield* refused(hold(key, 3))
-        assert.isTrue(error.isHeld)
-        assert.strictEqual(
-          error.message,
-          "This request needs 3 credits and the budget of its key has 0 left of 10 in all: 8 held by 4 running requests.",
-        )
-        assert.isFalse((yield* refused(hold(key, 9))).isHeld)
-        yield* release(running[2] ?? assert.fail())
-        yield* hold(key, 3)
-        assert.strictEqual(yield* used(key), 10)
-      }),
+    it.effect(
+      "a request that would fit the budget but for running requests is refused as held",
+      () =>
+        Effect.gen(function* () {
+          const key = yield* newKey(10, "total")
+          yield* charge(key, 2)
+          const running = yield* Effect.forEach([1, 2, 3, 2], (amount) => hold(key, amount))
+          const error = yield* refused(hold(key, 3))
+          assert.isTrue(error.isHeld)
+          assert.strictEqual(
+            error.message,
+            "This request needs 3 credits and the budget of its key has 0 left of 10 in all: 8 held by 4 running requests.",
+          )
+          assert.isFalse((yield* refused(hold(key, 9))).isHeld)
+          yield* release(running[2] ?? assert.fail())
+          yield* hold(key, 3)
+          assert.strictEqual(yield* used(key), 10)
+        }),
     )
 
     it.effect(
-      "the use of a budget is what is charged and held, and settling gives back the rest",
+      "a budget's use is what is charged and held, and settling a hold gives back the rest",
       () =>
         Effect.gen(function* () {
           yield* setClock("2026-11-24T10:00:00Z")
@@ -146,7 +148,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         }),
     )
 
-    it.effect("a charge counts in the period in which its hold was opened", () =>
+    it.effect("a charge counts towards the budget period in which its hold was opened", () =>
       Effect.gen(function* () {
         yield* setClock("2026-11-24T23:59:50Z")
         const key = yield* newKey(10, "day")
@@ -163,7 +165,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a hold that nobody ends is given back to the budget with its lease", () =>
+    it.effect("a hold that nobody ends is returned to the budget when its lease ends", () =>
       Effect.gen(function* () {
         yield* setClock("2026-11-24T10:00:00Z")
         const key = yield* newKey(10, "day")
@@ -192,7 +194,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a changed budget counts from the next commit, and what is used stays used", () =>
+    it.effect("a changed budget applies from the next commit, and what is used stays used", () =>
       Effect.gen(function* () {
         const key = yield* newKey(10, "total")
         yield* charge(key, 8)
@@ -210,7 +212,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a first budget counts from the commit that sets it", () =>
+    it.effect("a key's first budget applies from the commit that sets it", () =>
       Effect.gen(function* () {
         yield* setClock("2026-11-24T10:00:00Z")
         const key = yield* newKey(undefined)
@@ -230,7 +232,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a budget of another period begins at 0", () =>
+    it.effect("a budget that is changed to another kind of period begins at 0", () =>
       Effect.gen(function* () {
         yield* setClock("2026-11-24T10:00:00Z")
         const key = yield* newKey(10, "day")
@@ -248,7 +250,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a process whose clock is behind counts in the first period of a budget", () =>
+    it.effect("a process whose clock is behind counts towards the first period of a budget", () =>
       Effect.gen(function* () {
         yield* setClock("2026-11-25T00:00:05Z")
         const key = yield* newKey(10, "day")
@@ -260,17 +262,19 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a hold of a process whose clock is ahead does not count in a later budget", () =>
-      Effect.gen(function* () {
-        yield* setClock("2026-11-24T10:00:05Z")
-        const key = yield* newKey(undefined)
-        const held = yield* hold(key, 4)
-        yield* setClock("2026-11-24T10:00:00Z")
-        yield* update(key.id, { budget: budget(10, "day") })
-        yield* charge(key, 3)
-        yield* settle(held, 4)
-        assert.strictEqual(yield* used(key), 3)
-      }),
+    it.effect(
+      "a hold of a process whose clock is ahead does not count towards a later budget",
+      () =>
+        Effect.gen(function* () {
+          yield* setClock("2026-11-24T10:00:05Z")
+          const key = yield* newKey(undefined)
+          const held = yield* hold(key, 4)
+          yield* setClock("2026-11-24T10:00:00Z")
+          yield* update(key.id, { budget: budget(10, "day") })
+          yield* charge(key, 3)
+          yield* settle(held, 4)
+          assert.strictEqual(yield* used(key), 3)
+        }),
     )
 
     it.effect("a rotated key takes over the budget and its use, and both keys spend from it", () =>
@@ -300,21 +304,23 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
-    it.effect("a key is shown with its label and budget, and an unusable key is not changed", () =>
-      Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        const key = yield* newKey(10, "day")
-        const change = { label: "importer", budget: budget(7, "total") }
-        assert.deepInclude(yield* update(key.id, change), change)
-        assert.deepInclude((yield* keys.list(key.account))[0], change)
-        assert.deepInclude(yield* update(key.id, { label: null }), { ...change, label: null })
-        yield* keys.revoke(key.id)
-        const error = yield* Effect.flip(update(key.id, { budget: null }))
-        assert.strictEqual(error._tag, "ApiKeyNotFound")
-      }),
+    it.effect(
+      "an API key is listed with its label and budget, and an unusable key cannot be changed",
+      () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const key = yield* newKey(10, "day")
+          const change = { label: "importer", budget: budget(7, "total") }
+          assert.deepInclude(yield* update(key.id, change), change)
+          assert.deepInclude((yield* keys.list(key.account))[0], change)
+          assert.deepInclude(yield* update(key.id, { label: null }), { ...change, label: null })
+          yield* keys.revoke(key.id)
+          const error = yield* Effect.flip(update(key.id, { budget: null }))
+          assert.strictEqual(error._tag, "ApiKeyNotFound")
+        }),
     )
 
-    it.effect("a correction takes credits away that are neither charged nor held", () =>
+    it.effect("a correction takes back only credits that are neither charged nor held", () =>
       Effect.gen(function* () {
         const { correct } = yield* CreditLedger
         const account = yield* newAccountWith(100)
@@ -342,7 +348,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     )
 
     it.effect(
-      "any sequence of requests, days and changes leaves the use that a model predicts",
+      "any sequence of requests, days and changes leaves a budget with the use that a model predicts",
       () =>
         forAll(
           fc.array(step, { minLength: 1, maxLength: 25 }),
@@ -373,7 +379,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Step> ? Step : never
 
-/** What a key has held and charged under its budget, with its time. */
+/** A model of a key's budget: what the key has held and charged, and when. */
 class Model {
   budget: Budget | null = null
   charges: Array<{ readonly at: number; readonly amount: number }> = []

@@ -1,6 +1,6 @@
 /**
- * Random sequences of requests, crashes, late owners and repeats, on every store. The stores must
- * agree with a simple model after each step.
+ * Tests random sequences of requests, crashes, late owners and repeats on every store. The stores
+ * must agree with a simple model after each step.
  */
 import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -135,7 +135,7 @@ class Model {
     return undefined
   }
 
-  /** The hold of the request that had the key before ends with its lease, before any sweep. */
+  /** The hold that previously had the key ends with its lease, even before a sweep. */
   private endFormer({ idempotencyKey, requestId }: Hold) {
     const former = this.named.get(idempotencyKey?.key ?? "")
     if (former !== undefined && former.requestId !== requestId) this.holds.delete(former.requestId)
@@ -151,8 +151,9 @@ class Model {
   }
 
   /**
-   * A request id is charged once, which needs the record of its key. A commit is retried for
-   * seconds at most, so no request is repeated after its lease.
+   * Returns whether the request may be repeated. A request id is charged once only while the record
+   * of its key is kept. A commit is retried for seconds at most, so no request is repeated after
+   * its lease.
    */
   mayBeRepeated({ idempotencyKey, requestId }: Hold, now: number): boolean {
     if (idempotencyKey === undefined) return false
@@ -290,7 +291,7 @@ const booksAreRight = (model: Model, account: AccountId) =>
     )
   })
 
-/** Checks statement, stored answers and balance in a last process. */
+/** Starts a last process, and checks the statement, the stored answers and the balance there. */
 const atTheEnd = (model: Model, account: AccountId) =>
   Effect.gen(function* () {
     const entries = yield* statement(account)

@@ -1,4 +1,7 @@
-/** Runs the public suite of ledgers over our ledgers, and over ledgers with a fault. */
+/**
+ * Runs the public ledger suite over the project's own ledgers, and over ledgers with a planted
+ * fault.
+ */
 import { assert, describe, it, layer } from "@effect/vitest"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -28,7 +31,7 @@ for (const [name, store] of stores) {
 
 type Ledger = CreditLedger["Type"]
 
-/** Faults of a ledger, and a part of the name of a test that must find each. */
+/** Faults of a ledger, each with the name of a test (or part of it) that must find the fault. */
 const faults: ReadonlyArray<
   readonly [fault: string, name: RegExp, breaking: (ledger: Ledger) => Partial<Ledger>]
 > = [

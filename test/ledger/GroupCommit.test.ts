@@ -45,7 +45,7 @@ const recorder = Effect.map(Ref.make<ReadonlyArray<ReadonlyArray<number>>>([]), 
   commit: (changes: ReadonlyArray<number>) => Ref.update(commits, (all) => [...all, changes]),
 }))
 
-/** A recorder whose commits block until `goOn`. `underWay` returns when a commit has started. */
+/** A recorder whose commits block until `goOn`. `underWay` completes when a commit has started. */
 const blockedRecorder = Effect.gen(function* () {
   const { commit, commits } = yield* recorder
   const started = yield* Deferred.make<void>()
@@ -69,7 +69,7 @@ const atOnce = { concurrency: "unbounded" } as const
 const turnOfTheLoop = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
 
 describe("changes that share a commit", () => {
-  it.scoped("sequential changes have one commit each", () =>
+  it.scoped("sequential changes get one commit each", () =>
     Effect.gen(function* () {
       const { commit, commits } = yield* recorder
       const submit = yield* committing(commit)
@@ -120,7 +120,7 @@ describe("changes that share a commit", () => {
   )
 })
 
-describe("isolated failures", () => {
+describe("failures that affect only their own change", () => {
   it.scoped("a commit that dies fails all its changes, and the next commit succeeds", () =>
     Effect.gen(function* () {
       const { commit, commits } = yield* recorder
@@ -144,7 +144,7 @@ describe("isolated failures", () => {
     }),
   )
 
-  it.scoped("a change at fault fails alone", () =>
+  it.scoped("a change that causes an error fails alone", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const refused = new StoreFailure({ message: "refused" })
@@ -165,7 +165,7 @@ describe("isolated failures", () => {
     }),
   )
 
-  it.scoped("a change is committed although its caller is interrupted", () =>
+  it.scoped("a change is committed even if its caller is interrupted", () =>
     Effect.gen(function* () {
       const { commit, commits } = yield* recorder
       const submit = yield* committing(commit)
@@ -179,7 +179,7 @@ describe("isolated failures", () => {
 })
 
 describe("a change with a time limit", () => {
-  /** A group commit that is committing its first change, which waits a second. */
+  /** A group commit whose first commit takes a second and is under way. */
   const busy = Effect.gen(function* () {
     const { commit, commits, goOn, underWay } = yield* blockedRecorder
     const submit = yield* committing(commit)
@@ -190,22 +190,24 @@ describe("a change with a time limit", () => {
     return { commits, goOn, first, exitOf }
   })
 
-  it.scoped("a change that still waits at its limit is withdrawn and never committed", () =>
-    Effect.gen(function* () {
-      const { commits, exitOf, goOn } = yield* busy
-      const [one, two] = [yield* exitOf(1, 2000), yield* exitOf(2)]
-      yield* turnOfTheLoop
-      yield* TestClock.adjust(1999)
-      assert.isTrue(Option.isNone(yield* Fiber.poll(one)))
-      yield* TestClock.adjust(1)
-      assert.deepStrictEqual(yield* Fiber.join(one), withdrawn)
-      yield* goOn
-      assert.deepStrictEqual(yield* Fiber.join(two), Exit.succeed("done 2"))
-      assert.deepStrictEqual(yield* commits, [[0], [2]])
-    }),
+  it.scoped(
+    "a change that is still waiting at its time limit is withdrawn and never committed",
+    () =>
+      Effect.gen(function* () {
+        const { commits, exitOf, goOn } = yield* busy
+        const [one, two] = [yield* exitOf(1, 2000), yield* exitOf(2)]
+        yield* turnOfTheLoop
+        yield* TestClock.adjust(1999)
+        assert.isTrue(Option.isNone(yield* Fiber.poll(one)))
+        yield* TestClock.adjust(1)
+        assert.deepStrictEqual(yield* Fiber.join(one), withdrawn)
+        yield* goOn
+        assert.deepStrictEqual(yield* Fiber.join(two), Exit.succeed("done 2"))
+        assert.deepStrictEqual(yield* commits, [[0], [2]])
+      }),
   )
 
-  it.scoped("a change whose commit is not over at its limit is undecided", () =>
+  it.scoped("a change whose commit has not ended at its time limit is undecided", () =>
     Effect.gen(function* () {
       const { commits, exitOf, first, goOn } = yield* busy
       yield* TestClock.adjust(999)
@@ -239,45 +241,49 @@ describe("a change with a time limit", () => {
 })
 
 describe("closing the group commit", () => {
-  it.effect("closing waits for the current commit and commits the changes that wait", () =>
-    Effect.gen(function* () {
-      const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(committing(commit), scope)
-      const first = yield* Effect.fork(submit(0))
-      yield* underWay
-      const rest = yield* Effect.fork(Effect.forEach(upTo(1000), (n) => submit(n), atOnce))
-      yield* turnOfTheLoop
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* turnOfTheLoop
-      assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
-      yield* goOn
-      yield* Fiber.join(closing)
-      assert.deepStrictEqual((yield* commits).flat(), [0, ...upTo(1000)])
-      yield* Fiber.join(first)
-      yield* Fiber.join(rest)
-    }),
+  it.effect(
+    "closing the group commit waits for the current commit and commits the waiting changes",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits, goOn, underWay } = yield* blockedRecorder
+        const scope = yield* Scope.make()
+        const submit = yield* Scope.extend(committing(commit), scope)
+        const first = yield* Effect.fork(submit(0))
+        yield* underWay
+        const rest = yield* Effect.fork(Effect.forEach(upTo(1000), (n) => submit(n), atOnce))
+        yield* turnOfTheLoop
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* turnOfTheLoop
+        assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
+        yield* goOn
+        yield* Fiber.join(closing)
+        assert.deepStrictEqual((yield* commits).flat(), [0, ...upTo(1000)])
+        yield* Fiber.join(first)
+        yield* Fiber.join(rest)
+      }),
   )
 
-  it.effect("a change that is submitted while it closes, or later, is interrupted", () =>
-    Effect.gen(function* () {
-      const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(committing(commit), scope)
-      const first = yield* Effect.fork(submit(0))
-      yield* underWay
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* turnOfTheLoop
-      yield* goOn
-      yield* Fiber.join(first)
-      yield* Fiber.join(closing)
-      const late = yield* Effect.exit(submit(2))
-      assert.isTrue(Exit.isFailure(late) && Cause.isInterruptedOnly(late.cause))
-      assert.deepStrictEqual(yield* commits, [[0]])
-    }),
+  it.effect(
+    "a change that is submitted while the group commit closes, or later, is interrupted",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits, goOn, underWay } = yield* blockedRecorder
+        const scope = yield* Scope.make()
+        const submit = yield* Scope.extend(committing(commit), scope)
+        const first = yield* Effect.fork(submit(0))
+        yield* underWay
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* turnOfTheLoop
+        yield* goOn
+        yield* Fiber.join(first)
+        yield* Fiber.join(closing)
+        const late = yield* Effect.exit(submit(2))
+        assert.isTrue(Exit.isFailure(late) && Cause.isInterruptedOnly(late.cause))
+        assert.deepStrictEqual(yield* commits, [[0]])
+      }),
   )
 
-  it.effect("closing without changes commits nothing", () =>
+  it.effect("closing a group commit without changes commits nothing", () =>
     Effect.gen(function* () {
       const { commit, commits } = yield* recorder
       yield* Effect.scoped(committing(commit))

@@ -1,4 +1,6 @@
-/** Idempotency keys in one commit, in the tables of the SQL ledger, and their pure rules. */
+/**
+ * Tests idempotency keys that share a commit, their rows in the SQL ledger, and their pure rules.
+ */
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -39,7 +41,9 @@ const request = (
   { amount = 1, fingerprint = "question", key = "key" } = {},
 ): Hold => newHold(account, amount, { key, fingerprint })
 
-/** The first request with the key has no answer yet, or its lease ended before the charge. */
+/**
+ * True if the first request with the key has no answer yet, or its lease ended before the charge.
+ */
 const isOver = (error: unknown) =>
   Predicate.isTagged(error, "IdempotencyKeyInUse") || Predicate.isTagged(error, "HoldExpired")
 
@@ -76,7 +80,7 @@ for (const [name, store] of stores) {
 
 for (const [name, store] of stores) {
   layer(store)(`the idempotency keys of the administration in ${name}`, (it) => {
-    it.effect("the key of an act of the administration is deleted after a day", () =>
+    it.effect("the idempotency key of an administration request is deleted after a day", () =>
       Effect.gen(function* () {
         const { append, doneUnder } = yield* AuditLog
         const act = { action: "account.create", subject: "acme", detail: {} }
@@ -98,7 +102,7 @@ for (const [name, store] of stores) {
 
   layer(store)(`a clock that is set during commits in ${name}`, (it) => {
     it.effect(
-      "a clock that steps by an hour, back and forth, during commits charges each request once",
+      "each request is charged once although the clock jumps by an hour, back and forth, during commits",
       () =>
         Effect.gen(function* () {
           const { clock, putBack, putForward } = yield* settable
@@ -135,7 +139,7 @@ for (const [name, store] of stores) {
     const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
 
     it.effect(
-      "a clock that is a day ahead for seconds deletes no stored answer, and repeats are not charged again",
+      "while the clock is a day ahead for seconds, no stored answer is deleted and no repeat is charged",
       () =>
         Effect.gen(function* () {
           const { adjust, clock, putBack, putForward } = yield* settable
@@ -161,47 +165,51 @@ for (const [name, store] of stores) {
         }),
     )
 
-    it.effect("no answer is deleted while the clock is before the newest answer", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const account = yield* anAccount
-        yield* chargeAtOnce(request(account, { key: "old" }), 1, "answer")
-        yield* chargeAtOnce(request(account, { key: "new" }), 1, "answer")
-        yield* sql`UPDATE receipts SET expires_at = expires_at + ${retentionMs + 3_600_000}
+    it.effect(
+      "no stored answer is deleted while the clock is before the time of the newest one",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const account = yield* anAccount
+          yield* chargeAtOnce(request(account, { key: "old" }), 1, "answer")
+          yield* chargeAtOnce(request(account, { key: "new" }), 1, "answer")
+          yield* sql`UPDATE receipts SET expires_at = expires_at + ${retentionMs + 3_600_000}
           WHERE account_id = ${account} AND receipts.key = 'new'`
-        yield* expire
-        yield* elapse(day)
-        yield* expire
-        assert.strictEqual((yield* rows).length, 2)
-        yield* TestClock.adjust("1 hour")
-        yield* expire
-        assert.deepStrictEqual(yield* rows, [{ key: "new" }])
-        yield* elapse(day)
-        yield* expire
-        assert.deepStrictEqual(yield* rows, [])
-      }),
+          yield* expire
+          yield* elapse(day)
+          yield* expire
+          assert.strictEqual((yield* rows).length, 2)
+          yield* TestClock.adjust("1 hour")
+          yield* expire
+          assert.deepStrictEqual(yield* rows, [{ key: "new" }])
+          yield* elapse(day)
+          yield* expire
+          assert.deepStrictEqual(yield* rows, [])
+        }),
     )
 
-    it.effect("two concurrent sweeps delete all of thousands of expired idempotency keys", () =>
-      Effect.gen(function* () {
-        const account = yield* newAccountWith(5000)
-        const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
-        yield* Effect.forEach(
-          keys,
-          (key) => chargeAtOnce(request(account, { key }), 1, "answer"),
-          atOnce,
-        )
-        yield* opened(request(account, { key: "in flight" }))
-        assert.strictEqual((yield* rows).length, 2501)
-        yield* expire
-        yield* elapse(lease)
-        yield* expire
-        assert.strictEqual((yield* rows).length, 2500)
-        yield* elapse(day)
-        yield* Effect.all([expire, expire], atOnce)
-        yield* expire
-        assert.deepStrictEqual(yield* rows, [])
-      }),
+    it.effect(
+      "two concurrent sweeps together delete thousands of expired idempotency keys and miss none",
+      () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(5000)
+          const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
+          yield* Effect.forEach(
+            keys,
+            (key) => chargeAtOnce(request(account, { key }), 1, "answer"),
+            atOnce,
+          )
+          yield* opened(request(account, { key: "in flight" }))
+          assert.strictEqual((yield* rows).length, 2501)
+          yield* expire
+          yield* elapse(lease)
+          yield* expire
+          assert.strictEqual((yield* rows).length, 2500)
+          yield* elapse(day)
+          yield* Effect.all([expire, expire], atOnce)
+          yield* expire
+          assert.deepStrictEqual(yield* rows, [])
+        }),
     )
 
     it.effect(
@@ -212,7 +220,7 @@ for (const [name, store] of stores) {
           const [account, broken] = [yield* anAccount, yield* anAccount]
           yield* chargeAtOnce(request(account), 1, "answer")
           yield* hold(broken, 1)
-          // The release of the hold fails, because the balance holds nothing.
+          // The release of the hold fails, because the balance has no held credits.
           yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
           yield* expire
           yield* elapse(day)

@@ -1,4 +1,7 @@
-/** Reads of many rows: right across their pieces, and with turns of the event loop between them. */
+/**
+ * Tests that reads of many rows are correct although they are split, and let the event loop turn in
+ * between.
+ */
 import { setImmediate, clearImmediate } from "node:timers"
 import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -9,7 +12,7 @@ import { stores } from "../support/Stores.ts"
 
 const accounts = 25_000
 
-/** Account n has n credits, and used n % 7 with one key on each of two days. */
+/** Gives account n a grant of n credits and a use of n % 7 with one key on each of two days. */
 const fill = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.gen(function* () {
     const id = sql.onDialectOrElse({
@@ -47,39 +50,41 @@ const turnsOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
 
 for (const [name, store] of stores) {
   layer(store, { timeout: 60_000 })(`long reads in ${name}`, (it) => {
-    it.effect("sums over all accounts are right, and let other work go on meanwhile", () =>
-      Effect.gen(function* () {
-        yield* fill
-        const { totals, usage } = yield* CreditLedger
-        const sums = yield* totals([credits(1), credits(1000), credits(100_000)])
-        assert.deepStrictEqual(sums, {
-          held: credits(accounts),
-          accountsBelow: [1, 1000, accounts],
-        })
+    it.effect(
+      "sums over all accounts are correct, and other work continues while they are computed",
+      () =>
+        Effect.gen(function* () {
+          yield* fill
+          const { totals, usage } = yield* CreditLedger
+          const sums = yield* totals([credits(1), credits(1000), credits(100_000)])
+          assert.deepStrictEqual(sums, {
+            held: credits(accounts),
+            accountsBelow: [1, 1000, accounts],
+          })
 
-        const [six] = [Math.floor(accounts / 7)]
-        const top = yield* turnsOf(usage({ by: "account", limit: 3 }))
-        assert.deepStrictEqual(
-          top.result.map(({ accountId, accountName, credits }) => [
-            accountId,
-            accountName,
-            credits,
-          ]),
-          [6, 13, 20].map((n) => [`a-${String(n).padStart(6, "0")}`, `account ${n}`, 12]),
-        )
-        const days = yield* usage({ by: "day" })
-        const perDay =
-          six * 21 + [0, 1, 2, 3, 4, 5].slice(0, accounts % 7).reduce((a, b) => a + b, 0)
-        assert.deepStrictEqual(
-          days.map(({ credits, day }) => [day, credits]),
-          [
-            [10, perDay],
-            [11, perDay],
-          ],
-        )
-        assert.lengthOf(yield* usage({ by: "key" }), accounts)
-        if (name === "SQLite") assert.isAbove(top.turns, 10)
-      }),
+          const [six] = [Math.floor(accounts / 7)]
+          const top = yield* turnsOf(usage({ by: "account", limit: 3 }))
+          assert.deepStrictEqual(
+            top.result.map(({ accountId, accountName, credits }) => [
+              accountId,
+              accountName,
+              credits,
+            ]),
+            [6, 13, 20].map((n) => [`a-${String(n).padStart(6, "0")}`, `account ${n}`, 12]),
+          )
+          const days = yield* usage({ by: "day" })
+          const perDay =
+            six * 21 + [0, 1, 2, 3, 4, 5].slice(0, accounts % 7).reduce((a, b) => a + b, 0)
+          assert.deepStrictEqual(
+            days.map(({ credits, day }) => [day, credits]),
+            [
+              [10, perDay],
+              [11, perDay],
+            ],
+          )
+          assert.lengthOf(yield* usage({ by: "key" }), accounts)
+          if (name === "SQLite") assert.isAbove(top.turns, 10)
+        }),
     )
   })
 }

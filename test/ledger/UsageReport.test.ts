@@ -15,7 +15,7 @@ const ports = Layer.orDie(inSql(Sqlite.layer(":memory:")))
 const report = Effect.flatMap(UsageReport.UsageReport, ({ rows }) => rows({ by: "account" }))
 
 describe("the usage over all accounts", () => {
-  it.effect("names the accounts and the keys, those with most credits first", () =>
+  it.effect("the usage report names accounts and keys, those that spent most credits first", () =>
     Effect.gen(function* () {
       const { rows } = yield* UsageReport.UsageReport
       const { charge } = yield* CreditLedger
@@ -50,7 +50,7 @@ describe("the usage over all accounts", () => {
     }).pipe(Effect.provide(Layer.provideMerge(UsageReport.layer, ports))),
   )
 
-  it.live("a ledger that does not answer by the deadline is a StoreTimeout", () =>
+  it.live("a ledger that does not answer by the deadline fails with StoreTimeout", () =>
     Effect.gen(function* () {
       const silent = Layer.effect(
         CreditLedger,

@@ -25,8 +25,8 @@ describe.each(Object.entries(answersSuite))("a store of answers %s", (_, test) =
   )
 })
 
-describe("the file of answers", () => {
-  it.scopedLive("can be read by its user alone", () =>
+describe("the file in which answers are kept", () => {
+  it.scopedLive("the file of answers can be read only by its user", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "answers.db")
       yield* SqlAnswers.open(filename)
@@ -34,7 +34,7 @@ describe("the file of answers", () => {
     }),
   )
 
-  it.scopedLive("that is another file is refused in words", () =>
+  it.scopedLive("a file that is not a file of answers is refused with a clear message", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "answers.db")
       writeFileSync(filename, "no database".repeat(100))

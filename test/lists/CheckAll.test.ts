@@ -1,4 +1,4 @@
-/** The client's `checkAll` with a store that outlives the call. */
+/** Tests the client's `checkAll` with a store that outlives the call. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import {
@@ -27,7 +27,7 @@ const service = (options: Parameters<typeof start>[0] = {}) =>
   }))
 
 describe("checkAll with a store", () => {
-  it.scopedLive("does not pay for the same targets again", () =>
+  it.scopedLive("checkAll with a store does not pay for the same targets again", () =>
     Effect.gen(function* () {
       const { charged, checkAll } = yield* service()
       const answers = memoryAnswers()
@@ -44,7 +44,7 @@ describe("checkAll with a store", () => {
     }),
   )
 
-  it.scopedLive("collects the batches whose answers were lost", () =>
+  it.scopedLive("checkAll with a store fetches the batches whose answers were lost", () =>
     Effect.gen(function* () {
       const { charged, checkAll } = yield* service()
       const answers = memoryAnswers()
@@ -64,7 +64,7 @@ describe("checkAll with a store", () => {
     }),
   )
 
-  it.scopedLive("sends no target twice when it is called twice at once", () =>
+  it.scopedLive("two simultaneous calls of checkAll send no target twice", () =>
     Effect.gen(function* () {
       const provider = make((targets) => Effect.delay(succeeding(targets), "50 millis"))
       const { charged, checkAll } = yield* service({ provider: provider.layer })

@@ -15,7 +15,7 @@ const written = (filename: string) =>
   }).pipe(Effect.scoped)
 
 describe("the output file of a bulk check", () => {
-  it.scoped("replaces a former output, and creates a new one", () =>
+  it.scoped("the output file of a bulk check is created, or replaces an earlier output", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
       writeFileSync(join(cwd, "old.csv"), "old")
@@ -26,30 +26,32 @@ describe("the output file of a bulk check", () => {
     }),
   )
 
-  it.scoped("is no database, and no link to a database or another file", () =>
-    Effect.gen(function* () {
-      const cwd = yield* folder
-      const database = new DatabaseSync(join(cwd, "authority.db"))
-      database.exec("CREATE TABLE entries (id INTEGER)")
-      database.close()
-      writeFileSync(join(cwd, "precious"), "precious")
-      mkdirSync(join(cwd, "folder"))
-      for (const target of ["authority.db", "precious", "nothing"]) {
-        symlinkSync(target, join(cwd, `${target}.csv`))
-      }
-      const before = readFileSync(join(cwd, "authority.db"))
-      for (const name of [
-        "authority.db",
-        "authority.db.csv",
-        "precious.csv",
-        "nothing.csv",
-        "folder",
-      ]) {
-        const { message } = yield* Effect.flip(written(join(cwd, name)))
-        assert.include(message, name === "authority.db" ? "is a database" : "it is a link")
-      }
-      assert.deepStrictEqual(readFileSync(join(cwd, "authority.db")), before)
-      assert.strictEqual(readFileSync(join(cwd, "precious"), "utf8"), "precious")
-    }),
+  it.scoped(
+    "the output file of a bulk check must not be a database, or a link to a database or another file",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        database.exec("CREATE TABLE entries (id INTEGER)")
+        database.close()
+        writeFileSync(join(cwd, "precious"), "precious")
+        mkdirSync(join(cwd, "folder"))
+        for (const target of ["authority.db", "precious", "nothing"]) {
+          symlinkSync(target, join(cwd, `${target}.csv`))
+        }
+        const before = readFileSync(join(cwd, "authority.db"))
+        for (const name of [
+          "authority.db",
+          "authority.db.csv",
+          "precious.csv",
+          "nothing.csv",
+          "folder",
+        ]) {
+          const { message } = yield* Effect.flip(written(join(cwd, name)))
+          assert.include(message, name === "authority.db" ? "is a database" : "it is a link")
+        }
+        assert.deepStrictEqual(readFileSync(join(cwd, "authority.db")), before)
+        assert.strictEqual(readFileSync(join(cwd, "precious"), "utf8"), "precious")
+      }),
   )
 })

@@ -81,7 +81,7 @@ describe("the output formats of a bulk check", () => {
     assert.deepStrictEqual(JSON.parse(document), { outcomes, summary: {} })
   })
 
-  it("the columns of a CSV list come first, and a column of ours keeps its name", () => {
+  it("the columns of a CSV list come first in the output, and the program's own columns keep their names", () => {
     const own = { columns: ["reason", "Seite", "n"], column: 1 }
     const rows = written(format("csv", ";"), own).split("\n")
     assert.strictEqual(
@@ -94,7 +94,7 @@ describe("the output formats of a bulk check", () => {
     assert.deepStrictEqual(first, { ...outcomes[0], list: { reason: "0", n: "=1" } })
   })
 
-  it("a file begins with a byte order mark, and a .tsv file has tabs", () => {
+  it("an output file begins with a byte order mark, and a .tsv file is separated by tabs", () => {
     const text = written(OutcomeFormat.make("tsv", { hasMark: true }))
     assert.match(text, /^\uFEFFurl\tdomainAuthority\t/)
     assert.include(text, "\nexample.com\t50\t29.5\t4\t")

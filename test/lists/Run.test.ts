@@ -1,4 +1,4 @@
-/** The engine of `authority check` and of the console, over HTTP against the service. */
+/** Tests the engine of `authority check` and of the console over HTTP, against the service. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import { eventually } from "../support/eventually.ts"
 import { checked, failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 
-/** A service with one account, and runs of its clients, whose requests are counted. */
+/** Starts a service with one account. Its clients' requests are counted. */
 const service = (options: Parameters<typeof start>[0] = {}) =>
   Effect.gen(function* () {
     const server = yield* start(options)
@@ -62,7 +62,7 @@ const service = (options: Parameters<typeof start>[0] = {}) =>
 const sites = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
 
-/** Loses the answer to each batch after the service has given it. */
+/** Loses the answer to each batch after the service has sent it. */
 const losing: Partial<Options> = {
   fetch: async (url, request) => {
     const answer = await fetch(url, request)
@@ -72,7 +72,7 @@ const losing: Partial<Options> = {
   },
 }
 
-/** A service that knows no such path. */
+/** Makes the service answer as if it did not know the path. */
 const without = (path: string): Partial<Options> => ({
   fetch: (url, request) =>
     url.endsWith(path)
@@ -94,43 +94,50 @@ const later = (ms: number) =>
     () => Effect.sync(() => vi.useRealTimers()),
   )
 
-describe("a run", () => {
-  it.scopedLive("pays each target once, and gives every URL of the list its outcome", () =>
-    Effect.gen(function* () {
-      const { charged, finish } = yield* service({ price: 2 })
-      const list = [...sites(70), "localhost", "", ...sites(70).map((url) => `HTTP://${url}/#top`)]
-      const { plan, run } = yield* finish(memoryAnswers(), list)
-      assert.deepStrictEqual(plan, {
-        total: 142,
-        valid: 140,
-        invalid: 2,
-        duplicates: 70,
-        answered: 0,
-        oldest: undefined,
-        failed: 0,
-        price: 2,
-        known: 70,
-        toBuy: 0,
-        repeated: 0,
-        repeatedOthers: [],
-        maxCredits: 140,
-        doubtful: { targets: 0, credits: 0 },
-        availableCredits: 1000,
-        budget: undefined,
-      })
-      assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 140])
-      assert.strictEqual(yield* charged, 140)
-      for (const url of list) {
-        const outcome = run.outcomeOf(url)
-        assert.strictEqual(outcome?.url, url)
-        const isInvalid = url === "" || url === "localhost"
-        assert.strictEqual(outcome !== undefined && "reason" in outcome, isInvalid)
-        if (!isInvalid) assert.property(outcome, "provenance")
-      }
-    }),
+describe("a run of authority check or the console", () => {
+  it.scopedLive(
+    "a run pays for each target once, and gives every URL of the list its outcome",
+    () =>
+      Effect.gen(function* () {
+        const { charged, finish } = yield* service({ price: 2 })
+        const list = [
+          ...sites(70),
+          "localhost",
+          "",
+          ...sites(70).map((url) => `HTTP://${url}/#top`),
+        ]
+        const { plan, run } = yield* finish(memoryAnswers(), list)
+        assert.deepStrictEqual(plan, {
+          total: 142,
+          valid: 140,
+          invalid: 2,
+          duplicates: 70,
+          answered: 0,
+          oldest: undefined,
+          failed: 0,
+          price: 2,
+          known: 70,
+          toBuy: 0,
+          repeated: 0,
+          repeatedOthers: [],
+          maxCredits: 140,
+          doubtful: { targets: 0, credits: 0 },
+          availableCredits: 1000,
+          budget: undefined,
+        })
+        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 140])
+        assert.strictEqual(yield* charged, 140)
+        for (const url of list) {
+          const outcome = run.outcomeOf(url)
+          assert.strictEqual(outcome?.url, url)
+          const isInvalid = url === "" || url === "localhost"
+          assert.strictEqual(outcome !== undefined && "reason" in outcome, isInvalid)
+          if (!isInvalid) assert.property(outcome, "provenance")
+        }
+      }),
   )
 
-  it.scopedLive("buys only what no list of the account had", () =>
+  it.scopedLive("a run buys only targets that no list of the account contained before", () =>
     Effect.gen(function* () {
       const { charged, finish, paths } = yield* service({ credits: 2000 })
       const answers = memoryAnswers()
@@ -155,7 +162,7 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("uses answers up to an age, and buys all again when asked", () =>
+  it.scopedLive("a run uses answers up to a given age, and buys all again when asked to", () =>
     Effect.gen(function* () {
       const { charged, finish } = yield* service()
       const answers = memoryAnswers()
@@ -176,34 +183,36 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("keeps an unknown target for an hour, and checks other failures again", () =>
-    Effect.gen(function* () {
-      let isFailing = true
-      const provider = make((targets) =>
-        Effect.succeed(
-          targets.map(({ page }) => {
-            if (page.startsWith("unknown")) return unknownTarget
-            return isFailing ? failed : checked()
-          }),
-        ),
-      )
-      const { charged, finish } = yield* service({ provider: provider.layer })
-      const answers = memoryAnswers()
-      const list = [...sites(20), "unknown.example.com"]
-      const first = yield* finish(answers, list)
-      assert.deepStrictEqual(first.run.progress, { targets: 21, answered: 21, failed: 21 })
-      isFailing = false
-      const second = yield* finish(answers, list)
-      assert.deepInclude(second.plan, { answered: 1, failed: 1, maxCredits: 20 })
-      assert.deepStrictEqual(second.run.progress, { targets: 21, answered: 21, failed: 1 })
-      yield* later(hourMs + 1)
-      assert.deepInclude((yield* finish(answers, list)).plan, { answered: 20, maxCredits: 1 })
-      assert.strictEqual(yield* charged, 20)
-    }),
+  it.scopedLive(
+    "a run does not repeat an unknown target for an hour, but checks other failures again",
+    () =>
+      Effect.gen(function* () {
+        let isFailing = true
+        const provider = make((targets) =>
+          Effect.succeed(
+            targets.map(({ page }) => {
+              if (page.startsWith("unknown")) return unknownTarget
+              return isFailing ? failed : checked()
+            }),
+          ),
+        )
+        const { charged, finish } = yield* service({ provider: provider.layer })
+        const answers = memoryAnswers()
+        const list = [...sites(20), "unknown.example.com"]
+        const first = yield* finish(answers, list)
+        assert.deepStrictEqual(first.run.progress, { targets: 21, answered: 21, failed: 21 })
+        isFailing = false
+        const second = yield* finish(answers, list)
+        assert.deepInclude(second.plan, { answered: 1, failed: 1, maxCredits: 20 })
+        assert.deepStrictEqual(second.run.progress, { targets: 21, answered: 21, failed: 1 })
+        yield* later(hourMs + 1)
+        assert.deepInclude((yield* finish(answers, list)).plan, { answered: 20, maxCredits: 1 })
+        assert.strictEqual(yield* charged, 20)
+      }),
   )
 
   it.scopedLive(
-    "repeats a batch whose answer was lost while the list has an address of it, and names the others",
+    "a run repeats a batch whose answer was lost if the list still has one of its addresses, and names the others",
     () =>
       Effect.gen(function* () {
         const { charged, finish } = yield* service()
@@ -221,7 +230,7 @@ describe("a run", () => {
       }),
   )
 
-  it.scopedLive("does not pay for a lost batch when its URLs have left the list", () =>
+  it.scopedLive("a run does not pay for a lost batch whose URLs are no longer in the list", () =>
     Effect.gen(function* () {
       const { charged, finish } = yield* service()
       const answers = memoryAnswers()
@@ -238,32 +247,34 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("names what may be charged twice after a day, and leaves it out or checks it", () =>
-    Effect.gen(function* () {
-      const { charged, finish } = yield* service({ price: 2 })
-      const answers = memoryAnswers()
-      const stopped = yield* finish(answers, sites(80), losing)
-      yield* later(dayMs)
-      yield* Effect.promise(() => stopped.run.go())
-      assert.deepStrictEqual([stopped.run.status, yield* charged], ["stopped", 160])
-      const list = [...sites(70), "new.example.com"]
-      const { plan, run } = yield* finish(answers, list)
-      assert.deepStrictEqual(plan.doubtful, { targets: 70, credits: 140 })
-      assert.include(Plan.sentence(plan, Date.now()), "71 addresses: 70 in doubt, 1 to check")
-      assert.deepStrictEqual([plan.repeated, plan.maxCredits], [0, 2])
-      assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 2])
-      assert.strictEqual(run.outcomeOf("site3.example.com"), undefined)
-      assert.strictEqual(yield* charged, 162)
-      const second = yield* finish(answers, list, { doubtful: "again" })
-      assert.isTrue(list.every((url) => second.run.outcomeOf(url) !== undefined))
-      assert.strictEqual(yield* charged, 302)
-      const third = yield* finish(answers, sites(80))
-      assert.strictEqual(third.plan.doubtful.targets, 10)
-      assert.strictEqual(yield* charged, 302)
-    }),
+  it.scopedLive(
+    "after a day, a run names what may be charged twice, and leaves it out or checks it",
+    () =>
+      Effect.gen(function* () {
+        const { charged, finish } = yield* service({ price: 2 })
+        const answers = memoryAnswers()
+        const stopped = yield* finish(answers, sites(80), losing)
+        yield* later(dayMs)
+        yield* Effect.promise(() => stopped.run.go())
+        assert.deepStrictEqual([stopped.run.status, yield* charged], ["stopped", 160])
+        const list = [...sites(70), "new.example.com"]
+        const { plan, run } = yield* finish(answers, list)
+        assert.deepStrictEqual(plan.doubtful, { targets: 70, credits: 140 })
+        assert.include(Plan.sentence(plan, Date.now()), "71 addresses: 70 in doubt, 1 to check")
+        assert.deepStrictEqual([plan.repeated, plan.maxCredits], [0, 2])
+        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 2])
+        assert.strictEqual(run.outcomeOf("site3.example.com"), undefined)
+        assert.strictEqual(yield* charged, 162)
+        const second = yield* finish(answers, list, { doubtful: "again" })
+        assert.isTrue(list.every((url) => second.run.outcomeOf(url) !== undefined))
+        assert.strictEqual(yield* charged, 302)
+        const third = yield* finish(answers, sites(80))
+        assert.strictEqual(third.plan.doubtful.targets, 10)
+        assert.strictEqual(yield* charged, 302)
+      }),
   )
 
-  it.scopedLive("spends the last credits, stops, and goes on after a grant", () =>
+  it.scopedLive("a run spends the last credits, stops, and continues after a grant", () =>
     Effect.gen(function* () {
       const { account, charged, finish, go, ledger } = yield* service({ credits: 141, price: 2 })
       const { plan, run } = yield* finish(memoryAnswers(), sites(100))
@@ -277,7 +288,7 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("names the budget of the key, and spends no more", () =>
+  it.scopedLive("a run names the key's budget, and spends no more than that", () =>
     Effect.gen(function* () {
       const { account, charged, finish, keys } = yield* service()
       const budget = { credits: Credits.make(30), period: "day" } as const
@@ -295,7 +306,7 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("pays no more than the plan said when the price rises", () =>
+  it.scopedLive("a run pays no more than its plan said, even if the price rises", () =>
     Effect.gen(function* () {
       const cheap = yield* service()
       const dear = yield* service({ price: 2 })
@@ -316,7 +327,7 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("waits for the rate limit, in the plan and in the batches", () =>
+  it.scopedLive("a run waits for the rate limit, both while planning and between batches", () =>
     Effect.gen(function* () {
       const { charged, finish, paths } = yield* service({
         rateLimit: { requests: 4, per: Duration.seconds(1) },
@@ -328,28 +339,30 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("a second stop aborts the batches in flight, which are repeated later", () =>
-    Effect.gen(function* () {
-      const gate = yield* Effect.makeLatch()
-      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
-      const { charged, go, plan, runOf } = yield* service({ provider: provider.layer })
-      const run = runOf(memoryAnswers(), { patienceMs: 20_000 })
-      yield* plan(run, sites(80))
-      const stopped = run.go()
-      yield* eventually("the provider is asked", () => provider.calls.length === 2)
-      run.stop()
-      assert.strictEqual(run.status, "stopping")
-      run.stop()
-      yield* Effect.promise(() => stopped)
-      assert.deepStrictEqual([run.status, run.progress.answered], ["stopped", 0])
-      yield* gate.open
-      yield* go(run)
-      assert.deepStrictEqual([run.status, run.progress.answered], ["done", 80])
-      assert.strictEqual(yield* charged, 80)
-    }),
+  it.scopedLive(
+    "stopping a run a second time aborts the batches in flight, which are repeated later",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Effect.makeLatch()
+        const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+        const { charged, go, plan, runOf } = yield* service({ provider: provider.layer })
+        const run = runOf(memoryAnswers(), { patienceMs: 20_000 })
+        yield* plan(run, sites(80))
+        const stopped = run.go()
+        yield* eventually("the provider is asked", () => provider.calls.length === 2)
+        run.stop()
+        assert.strictEqual(run.status, "stopping")
+        run.stop()
+        yield* Effect.promise(() => stopped)
+        assert.deepStrictEqual([run.status, run.progress.answered], ["stopped", 0])
+        yield* gate.open
+        yield* go(run)
+        assert.deepStrictEqual([run.status, run.progress.answered], ["done", 80])
+        assert.strictEqual(yield* charged, 80)
+      }),
   )
 
-  it.scopedLive("stops after the batches in flight, and goes on", () =>
+  it.scopedLive("a run that is stopped finishes the batches in flight, and can be continued", () =>
     Effect.gen(function* () {
       const { charged, go, plan, runOf } = yield* service()
       const run = runOf(memoryAnswers())
@@ -363,27 +376,29 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("stops when the store fails, and its unstored answers cost nothing more", () =>
-    Effect.gen(function* () {
-      const { charged, finish, plan, runOf } = yield* service()
-      const answers = memoryAnswers()
-      const full: Answers = {
-        ...answers,
-        keep: () => Promise.reject(new Error("the disk is full")),
-      }
-      const run = runOf(full)
-      yield* plan(run, sites(300))
-      const error = yield* Effect.promise(() => run.go().catch(String))
-      assert.strictEqual(error, "Error: the disk is full")
-      assert.strictEqual(run.isActive, false)
-      assert.isAtMost(yield* charged, 200)
-      const again = yield* finish(answers, sites(300))
-      assert.deepStrictEqual([again.run.status, again.run.creditsUsed], ["done", 300])
-      assert.strictEqual(yield* charged, 300)
-    }),
+  it.scopedLive(
+    "a run stops when the store fails, and fetching the unstored answers again is free",
+    () =>
+      Effect.gen(function* () {
+        const { charged, finish, plan, runOf } = yield* service()
+        const answers = memoryAnswers()
+        const full: Answers = {
+          ...answers,
+          keep: () => Promise.reject(new Error("the disk is full")),
+        }
+        const run = runOf(full)
+        yield* plan(run, sites(300))
+        const error = yield* Effect.promise(() => run.go().catch(String))
+        assert.strictEqual(error, "Error: the disk is full")
+        assert.strictEqual(run.isActive, false)
+        assert.isAtMost(yield* charged, 200)
+        const again = yield* finish(answers, sites(300))
+        assert.deepStrictEqual([again.run.status, again.run.creditsUsed], ["done", 300])
+        assert.strictEqual(yield* charged, 300)
+      }),
   )
 
-  it.scopedLive("has the answers of the key's account alone", () =>
+  it.scopedLive("a run uses only answers of its key's own account", () =>
     Effect.gen(function* () {
       const { account, accounts, charged, finish, keys, ledger } = yield* service()
       const answers = memoryAnswers()
@@ -401,24 +416,26 @@ describe("a run", () => {
     }),
   )
 
-  it.scopedLive("of a key that may not read has answers of its own, and an unknown price", () =>
-    Effect.gen(function* () {
-      const { account, charged, finish, keys } = yield* service()
-      const answers = memoryAnswers()
-      yield* finish(answers, sites(10))
-      const { key } = yield* keys.issue({ account, scopes: ["check"] })
-      const apiKey = Redacted.value(key)
-      const first = yield* finish(answers, [...sites(60), ...sites(5), "localhost"], { apiKey })
-      assert.deepInclude(first.plan, { duplicates: 5, maxCredits: undefined, answered: 0 })
-      assert.include(Plan.sentence(first.plan, 0), "61 to check, at an unknown price.")
-      assert.strictEqual(first.run.status, "done")
-      const second = yield* finish(answers, sites(60), { apiKey })
-      assert.deepInclude(second.plan, { answered: 60, maxCredits: 0 })
-      assert.strictEqual(yield* charged, 70)
-    }),
+  it.scopedLive(
+    "a run with a key that may not read keeps separate answers, and cannot tell the price",
+    () =>
+      Effect.gen(function* () {
+        const { account, charged, finish, keys } = yield* service()
+        const answers = memoryAnswers()
+        yield* finish(answers, sites(10))
+        const { key } = yield* keys.issue({ account, scopes: ["check"] })
+        const apiKey = Redacted.value(key)
+        const first = yield* finish(answers, [...sites(60), ...sites(5), "localhost"], { apiKey })
+        assert.deepInclude(first.plan, { duplicates: 5, maxCredits: undefined, answered: 0 })
+        assert.include(Plan.sentence(first.plan, 0), "61 to check, at an unknown price.")
+        assert.strictEqual(first.run.status, "done")
+        const second = yield* finish(answers, sites(60), { apiKey })
+        assert.deepInclude(second.plan, { answered: 60, maxCredits: 0 })
+        assert.strictEqual(yield* charged, 70)
+      }),
   )
 
-  it.scopedLive("counts identical URLs once when the service has no preview", () =>
+  it.scopedLive("a run counts identical URLs once if the service offers no preview", () =>
     Effect.gen(function* () {
       const { charged, finish } = yield* service()
       const list = [...sites(60), ...sites(60), "localhost"]
@@ -431,8 +448,8 @@ describe("a run", () => {
   )
 })
 
-describe("two runs at once over one store", () => {
-  it.scopedLive("send no target twice, and both have all outcomes", () =>
+describe("two simultaneous runs over one store", () => {
+  it.scopedLive("two simultaneous runs send no target twice, and both get all outcomes", () =>
     Effect.gen(function* () {
       const provider = make((targets) => Effect.delay(succeeding(targets), "100 millis"))
       const { charged, go, plan, runOf } = yield* service({ provider: provider.layer })
@@ -453,7 +470,7 @@ describe("two runs at once over one store", () => {
     }),
   )
 
-  it.scopedLive("the second sends what the first could not pay for", () =>
+  it.scopedLive("of two simultaneous runs, the second sends what the first could not pay for", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))

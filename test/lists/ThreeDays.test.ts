@@ -1,7 +1,8 @@
 /**
- * Three days of one user: lists that grow, shrink, are split, shuffled and spelled otherwise, with
- * lost answers, killed processes, two runs at once, stops, an exhausted account and a spent budget.
- * Each target is charged once, and no start costs more than its plan said.
+ * Simulates three days of one user: lists that grow, shrink, and are split, shuffled or spelled
+ * differently, with lost answers, killed processes, two runs at once, stops, an exhausted account
+ * and a spent budget. Each target must be charged once, and no start may cost more than its plan
+ * said.
  */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -16,7 +17,7 @@ import * as SqlAnswers from "../../src/lists/SqlAnswers.ts"
 import { folder } from "../support/Program.ts"
 import { start } from "../support/TestServer.ts"
 
-/** A process with the store open, which can be killed. */
+/** A process that has the store open and can be killed. */
 const processOf = (store: Answers) => {
   let isDead = false
   const ends: Array<() => void> = []
@@ -42,7 +43,7 @@ const processOf = (store: Answers) => {
   return { answers, kill }
 }
 
-/** A window that cannot see which other windows are at work. */
+/** A browser window that cannot see which other windows are at work. */
 const blind = (answers: Answers): Answers => {
   const own = new Set<string>()
   return {
@@ -60,7 +61,7 @@ const blind = (answers: Answers): Answers => {
   }
 }
 
-/** Numbers from 0 to 1 by a seed. */
+/** Returns a generator of numbers from 0 to 1 that depend only on the seed. */
 const random = (seed: number) => {
   let state = seed * 2654435761 + 1
   return () => {
@@ -77,16 +78,16 @@ const spellings = [
 
 const universe = Array.from({ length: 240 }, (_, i) => `site${i}.example.com`)
 
-/** Three days with a store. Returns what each target was charged. */
+/** Simulates three days with a store. Returns what was charged for each target. */
 const threeDays = (store: Answers, seed: number, view = (answers: Answers) => answers) =>
   Effect.gen(function* () {
     const { account, books, keys, ledger, url: service, key } = yield* start({ credits: 40 })
     const next = random(seed)
     const upTo = (n: number) => Math.floor(next() * n)
     const charges = new Map<string, number>()
-    /** Fetches, and notes what the service charged, also when the answer is then lost. */
+    /** Fetches, and records what the service charged, even if the answer is then lost. */
     const noting = async (url: string, request: RequestInit) => {
-      // A client that gives up does not end the request, so that its charge is noted.
+      // A client that gives up does not abort the request, so that its charge is recorded.
       const answer = await fetch(url, { ...request, signal: null })
       if (!url.endsWith("/batch") || answer.status !== 200) return answer
       const text = await answer.text()
@@ -111,7 +112,7 @@ const threeDays = (store: Answers, seed: number, view = (answers: Answers) => an
       (yield* keys.issue({ account, budget: { credits: Credits.make(30), period: "day" } })).key,
     )
 
-    /** One start of the program: how it ends is the fault. */
+    /** Starts the program once. `fault` decides how it ends. */
     const startOnce = async (fault: number) => {
       const { answers, kill } = processOf(store)
       const killed = Promise.withResolvers<void>()
@@ -146,7 +147,8 @@ const threeDays = (store: Answers, seed: number, view = (answers: Answers) => an
     }
 
     for (let i = 0; i < 12; i++) {
-      // Four starts a day, two hours apart. The fake clock stands still between them.
+      // Start the program four times a day, two hours apart. The fake clock stands still in
+      // between.
       vi.setSystemTime(Date.now() + (i % 4 === 0 ? 18 : 2) * 60 * 60 * 1000)
       if (next() < 0.7) yield* ledger.grant(account, Credits.make(1 + upTo(60)), null)
       const before = (yield* books).charged
@@ -185,10 +187,12 @@ describe("three days of lists and faults", () => {
     Effect.zipRight(fakeClock, threeDays(memoryAnswers(), seed, blind)),
   )
 
-  it.scopedLive("charge each target once with a file", () =>
-    Effect.gen(function* () {
-      yield* fakeClock
-      yield* threeDays(yield* SqlAnswers.open(join(yield* folder, "answers.db")), 7)
-    }),
+  it.scopedLive(
+    "three days of lists and faults charge each target once, with the answers in a file",
+    () =>
+      Effect.gen(function* () {
+        yield* fakeClock
+        yield* threeDays(yield* SqlAnswers.open(join(yield* folder, "answers.db")), 7)
+      }),
   )
 })

@@ -1,4 +1,4 @@
-/** `authority check` and the console find the same URLs in the same file. */
+/** Tests that `authority check` and the console find the same URLs in the same file. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -33,7 +33,7 @@ const marks = [...' \u2003\n\r\t,;|<>"，']
 describe("a list of URLs", () => {
   for (const fixture of fixtures) {
     const { column, content, guessed = [], isGuessed = false, name, urls: expected } = fixture
-    it.effect(`authority check and the console read ${name}`, () =>
+    it.effect(`authority check and the console read the same URLs from ${name}`, () =>
       Effect.gen(function* () {
         const list = yield* checked(content)
         const { table, ...page } = pasted(content)
@@ -53,7 +53,7 @@ describe("a list of URLs", () => {
     )
   }
 
-  it("whatever a list has, what is read are its words as they stand, in order", () =>
+  it("whatever a list contains, the URLs that are read are unchanged words of it, in order", () =>
     fc.assert(
       fc.property(fc.array(fc.constantFrom(...words, ...marks), { maxLength: 30 }), (parts) => {
         const text = parts.join("")
@@ -122,7 +122,7 @@ describe("the column that the user chooses", () => {
 
 describe("a file that is not a list", () => {
   it.effect.each(refused)(
-    "%s is refused in words, and nothing is checked",
+    "%s is refused with a clear message, and nothing is checked",
     ([, content, message]) =>
       Effect.gen(function* () {
         assert.include((yield* Effect.flip(checked(content))).message, `list.csv ${message}`)
@@ -131,7 +131,7 @@ describe("a file that is not a list", () => {
   )
 })
 
-describe("a CSV with a quote that is not closed", () => {
+describe("a CSV with an unclosed quote", () => {
   const open = (line: number) =>
     `has a quote in line ${line} that is not closed; close it, and double each quote inside a quoted cell`
   const many = Array.from({ length: 200 }, (_, i) => `site${i}.com,x\n`).join("")
@@ -146,12 +146,14 @@ describe("a CSV with a quote that is not closed", () => {
     ["behind the first rows", `url,text\n# no\n"a.com","1\n2"\n${many}b.com,"two\n${many}`, 205],
     ["of more than a million characters", `url,text\na.com,x\nb.com,"${"x\n".repeat(600_000)}`, 3],
     ["behind the name of the separator", 'sep=;\nurl;text\na.com;"one\nb.com;two\n', 3],
-  ] as const)("%s is refused, and the quote's line named", ([, content, line]) =>
-    Effect.gen(function* () {
-      const { message } = yield* Effect.flip(checked(content))
-      assert.isTrue(message.endsWith(`list.csv ${open(line)}`), message)
-      assert.strictEqual(pasted(content).problem, open(line))
-    }),
+  ] as const)(
+    "a CSV with an unclosed quote %s is refused with the line of the quote",
+    ([, content, line]) =>
+      Effect.gen(function* () {
+        const { message } = yield* Effect.flip(checked(content))
+        assert.isTrue(message.endsWith(`list.csv ${open(line)}`), message)
+        assert.strictEqual(pasted(content).problem, open(line))
+      }),
   )
 
   it.effect.each([
@@ -165,8 +167,8 @@ describe("a CSV with a quote that is not closed", () => {
   )
 })
 
-describe("the console's list", () => {
-  it("the console keeps every row with its other cells, and counts identical URLs", () => {
+describe("a list in the console", () => {
+  it("the console keeps every row of a list with its other cells, and counts identical URLs", () => {
     const { items, own, repeated } = pasted("id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n")
     assert.deepInclude(own, { column: 1, columns: ["id", "url", "note"] })
     assert.deepStrictEqual(items, [

@@ -1,6 +1,6 @@
 /**
- * What each store of answers promises. It needs no test library, so that it runs in a page too.
- * `open` opens the same store once more, as another window or process does.
+ * Checks what each store of answers promises. It needs no test library, so that it runs in a web
+ * page too. `open` opens the same store once more, as another window or process does.
  */
 import type { Answer, Answers, Batch, Payer } from "../../src/lists/Answers.ts"
 
@@ -108,7 +108,7 @@ const same = (actual: unknown, expected: unknown) => {
   if (a !== b) throw new Error(`expected ${b}, got ${a}`)
 }
 
-/** Objects with their keys in order. */
+/** Sorts the keys of all objects. */
 const sorted = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== "object" || value === null) return value

@@ -4,7 +4,7 @@ import { csv, headerOf } from "../../src/lists/outcomeTable.ts"
 import { usualColumns } from "../../src/pages/console/TableView.ts"
 import * as PagesList from "../../src/pages/answers/UrlList.ts"
 
-it("columns with one name get distinct names, which differ from other columns' names", () => {
+it("columns with the same name get distinct names, which no other column has", () => {
   const columns = ["a", "url", "a 3", "a", "a", "reason", "reason", "reason"]
   assert.deepStrictEqual(headerOf({ columns, column: 1 }).slice(0, columns.length), [
     "a",
@@ -18,7 +18,7 @@ it("columns with one name get distinct names, which differ from other columns' n
   ])
 })
 
-it("a CSV with 10,000 columns of one name takes no time, in the output and in the console", () => {
+it("a CSV with 10,000 columns of the same name is fast to write and to show in the console", () => {
   const startedAt = performance.now()
   const list = { text: `url${",a".repeat(10_000)}\nexample.com\n`, isGuessed: false }
   const { items, own } = PagesList.read(list)
@@ -31,7 +31,7 @@ it("a CSV with 10,000 columns of one name takes no time, in the output and in th
   assert.isBelow(performance.now() - startedAt, 5000)
 })
 
-it("a cell gets a ' if a spreadsheet could read a formula in it, also after a line end", () => {
+it("a cell that a spreadsheet could read as a formula gets a ', even after a line end", () => {
   for (const text of [
     "=1+1",
     "+1+1",
@@ -54,7 +54,7 @@ it("a cell gets a ' if a spreadsheet could read a formula in it, also after a li
   assert.strictEqual(csv([["a=1", "a\n=1", -7, null]]), 'a=1,"a\n=1",-7,')
 })
 
-it("a number with a sign stays as the list has it", () => {
+it("a number with a sign is written as in the list", () => {
   for (const text of ["-4", "+7", "-1.5", "-1.234.567,89", "+3 %", "-12%", "-1.2E-5"]) {
     assert.strictEqual(csv([[text, 7]], { delimiter: ";" }), `${text};7`)
   }

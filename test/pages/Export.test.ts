@@ -48,8 +48,8 @@ describe("the CSV export", () => {
   })
 })
 
-describe("an export of a list with other columns", () => {
-  it("each line of an export has the list's own columns, the figures, and then where they come from", () => {
+describe("the export of a list with other columns", () => {
+  it("each line of an export contains the list's own columns, the figures, and then their source", () => {
     assert.strictEqual(
       csv(results),
       `\uFEFFid,address,reason (list),${ours}\r\n` +
@@ -59,7 +59,7 @@ describe("an export of a list with other columns", () => {
     )
   })
 
-  it("a copied export has tabs between its cells, and no cell is a formula", () => {
+  it("a copied export has tabs between its cells, and no cell can be read as a formula", () => {
     const [top, , second, third] = tsv(results).split("\n")
     assert.match(top ?? "", /^id\taddress\treason \(list\)\tdomainAuthority\t/)
     assert.match(second ?? "", /^8\tA\.com\t"'=1\+1"\t1\t2\t/)

@@ -17,8 +17,8 @@ const marks = (...observations: ReadonlyArray<Observation>) =>
     points: points.map(({ formerIndex, from }) => [from, formerIndex]),
   }))
 
-describe("the lines of a chart", () => {
-  it("each provider has a line of its own, from the oldest observation to the newest", () => {
+describe("the chart of an address's history", () => {
+  it("the chart has one line for each provider, from the oldest observation to the newest", () => {
     const all = [seen(4, "moz", "a", 9), seen(3, "dataset", "b"), seen(2, "moz", "a")]
     assert.deepStrictEqual(marks(...all), [
       { provider: "dataset", points: [[3, undefined]] },
@@ -33,7 +33,7 @@ describe("the lines of a chart", () => {
     assert.deepStrictEqual(FigureLines.linesOf([]), [])
   })
 
-  it("a mark is where a provider's index differs from the last one that it named", () => {
+  it("the chart marks where a provider's index differs from the last one that it named", () => {
     const all = [
       seen(1, "moz", null),
       seen(2, "moz", "a"),
@@ -51,7 +51,7 @@ describe("the lines of a chart", () => {
     ])
   })
 
-  it("figures of the page's own runs are added, unless an observation includes them", () => {
+  it("the chart includes figures of the page's own runs, unless an observation already has them", () => {
     const own = (day: number, provider: string, index: string | null): Outcome => ({
       url: "a.com",
       domainAuthority: 40,
@@ -80,7 +80,7 @@ describe("the lines of a chart", () => {
     ])
   })
 
-  it("the scale is the tens around the values, also when all values are the same", () => {
+  it("the scale of the chart is the tens around the values, even if all values are the same", () => {
     assert.deepStrictEqual(FigureLines.tensAround([12, 38.5]), { low: 10, high: 40 })
     assert.deepStrictEqual(FigureLines.tensAround([40]), { low: 40, high: 50 })
     assert.deepStrictEqual(FigureLines.tensAround([100]), { low: 90, high: 100 })

@@ -86,7 +86,7 @@ describe("the table of a console run", () => {
 })
 
 describe("an address in the console", () => {
-  it("the parts of an address, joined, are the address", () => {
+  it("joining the parts of an address gives the address back", () => {
     for (const url of ["https://a.com:8080/b?c#d", "a.com", "not a url", "", "://"]) {
       const { host, rest, scheme } = Row.partsOf(url)
       assert.strictEqual(scheme + host + rest, url)
@@ -95,7 +95,7 @@ describe("an address in the console", () => {
     assert.deepStrictEqual(Row.partsOf("HTTP://a.com:80/b"), parts)
   })
 
-  it("only an address of a web page gets a link", () => {
+  it("only addresses of web pages become links", () => {
     assert.strictEqual(Row.linkOf("https://a.com/b?c"), "https://a.com/b?c")
     assert.strictEqual(Row.linkOf("a.com/b"), "http://a.com/b")
     for (const url of ["javascript:alert(1)//.", "ftp://a.com", "data:text/html,a.b", "localhost"])

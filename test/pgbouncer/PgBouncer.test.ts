@@ -1,4 +1,4 @@
-/** Two replicas of the program behind PgBouncer, with lost answers and restarts. */
+/** Tests two replicas of the program behind PgBouncer, with lost answers and restarts. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -137,7 +137,7 @@ const restart = ({ start, stop }: Pick<PgBouncer.PgBouncer, "start" | "stop">, p
     await start()
   })
 
-/** The tally when no attempt of a request failed and each answered request was charged once. */
+/** The tally if no attempt of a request failed and each answered request was charged once. */
 const nothingFails = { lost: 0, doubled: 0, unacknowledged: 0, failures: {} }
 
 describe.each(modes)("PgBouncer in %s", (_, mode) => {
@@ -202,7 +202,7 @@ describe("a request timeout that is shorter than the outage", () => {
         assert.deepStrictEqual({ doubled, lost }, { doubled: 0, lost: 0 })
         const named = outcomes.filter(({ key }) => key !== undefined)
         assert.isTrue(named.some(({ statuses }) => statuses.includes(503)))
-        // If the provider answers too late, the request gets an answer that costs 0 credits.
+        // A request whose provider answers too late gets an answer that costs 0 credits.
         assert.deepStrictEqual(
           named.filter(({ creditsUsed }) => creditsUsed === undefined),
           [],

@@ -1,6 +1,6 @@
 /**
- * The bulk check `authority check`: stopping, resuming, a failing output. A run that is stopped from
- * outside is a process; every other run is in the process of the test.
+ * Tests the bulk check `authority check`: stopping, resuming and failing output. A run that is
+ * stopped from outside is a separate process; every other run is in the test's process.
  */
 import { spawn } from "node:child_process"
 import {
@@ -28,7 +28,7 @@ import { start as startServer } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
 import { eventually } from "../support/eventually.ts"
 
-/** A service in the process of the test, which is cheaper than to start the program. */
+/** Starts a service in the test's process, which is faster than starting the program. */
 const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
   Effect.gen(function* () {
     const server = yield* startServer({ credits, ...(provider !== undefined && { provider }) })
@@ -50,7 +50,7 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
     }
   })
 
-/** Nothing of a run is left but its output and the answers. */
+/** Checks that a run has left only its output and the answers. */
 const expectNothingLeft = (cwd: string) =>
   assert.deepStrictEqual(
     readdirSync(cwd).filter((name) => name.includes("partial")),
@@ -138,7 +138,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a bulk check with a key that may not read cannot name the price, and a suspended account ends it",
+    "a bulk check with a key that may not read cannot tell the price, and ends if the account is suspended",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, issueKey, list, suspend } = yield* service(10)
@@ -195,7 +195,7 @@ describe("a bulk check that is stopped", () => {
 
 describe("the files of a bulk check", () => {
   it.scopedLive(
-    "a CSV keeps the list's own columns before ours, unless the URL alone is asked for",
+    "the CSV output keeps the list's own columns before the figures, unless only the URL is requested",
     () =>
       Effect.gen(function* () {
         const { args, cwd, read } = yield* service(100)
@@ -219,7 +219,7 @@ describe("the files of a bulk check", () => {
   )
 
   it.scopedLive(
-    "an extension that cannot be written is refused, and nothing is charged",
+    "an output format that cannot be written is refused, and nothing is charged",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -236,10 +236,12 @@ describe("the files of a bulk check", () => {
   )
 })
 
-/** Lists of 199 addresses under other names, in other orders, and through a pipe. */
-describe("what was paid", () => {
+/**
+ * Checks lists of the same 199 addresses under other names, in another order, and through a pipe.
+ */
+describe("what a bulk check has paid for", () => {
   it.scopedLive(
-    "is not paid again for a renamed, moved, piped, shuffled, split or grown list",
+    "a bulk check does not pay again for a renamed, moved, piped, shuffled, split or grown list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, list, url } = yield* service(1000)
@@ -290,26 +292,28 @@ describe("what was paid", () => {
     timeout,
   )
 
-  it.scopedLive("is kept in one file that its user alone may read, without the key", () =>
-    Effect.gen(function* () {
-      const { args, books, cwd, key, list } = yield* service(100)
-      writeFileSync(join(cwd, "list.txt"), "url,note\nexample.com,private\n")
-      assert.strictEqual((yield* verb(cwd, args)).code, 0)
-      const folder = join(stateFolder(cwd), "authority")
-      assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
-      for (const name of readdirSync(folder)) {
-        assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
-        const text = readFileSync(join(folder, name), "latin1")
-        assert.isFalse(text.includes(key) || text.includes("private"))
-      }
-      list(["example.com"])
-      for (const answers of ["none", "other.db", "other.db"])
-        assert.strictEqual((yield* verb(cwd, [...args, "--answers", answers])).code, 0)
-      assert.strictEqual((yield* books).charged, 3)
-    }),
+  it.scopedLive(
+    "a bulk check keeps its answers in one file that only its user can read, without the key",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, key, list } = yield* service(100)
+        writeFileSync(join(cwd, "list.txt"), "url,note\nexample.com,private\n")
+        assert.strictEqual((yield* verb(cwd, args)).code, 0)
+        const folder = join(stateFolder(cwd), "authority")
+        assert.strictEqual(statSync(folder).mode & 0o777, 0o700)
+        for (const name of readdirSync(folder)) {
+          assert.strictEqual(statSync(join(folder, name)).mode & 0o777, 0o600)
+          const text = readFileSync(join(folder, name), "latin1")
+          assert.isFalse(text.includes(key) || text.includes("private"))
+        }
+        list(["example.com"])
+        for (const answers of ["none", "other.db", "other.db"])
+          assert.strictEqual((yield* verb(cwd, [...args, "--answers", answers])).code, 0)
+        assert.strictEqual((yield* books).charged, 3)
+      }),
   )
 
-  it.scopedLive("is answered once when two runs check one list at once", () =>
+  it.scopedLive("two bulk checks of one list at the same time pay for each target once", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
@@ -329,7 +333,7 @@ describe("what was paid", () => {
   )
 })
 
-describe("a bulk check that cannot begin", () => {
+describe("a bulk check that cannot start", () => {
   it.scopedLive(
     "a bulk check with a wrong key or address fails with one line and makes no file",
     () =>
@@ -381,7 +385,7 @@ describe("the output of the bulk check", () => {
   )
 
   it.scopedLive(
-    "a bulk check does not write through a link at the place of its answers or its partial output",
+    "a bulk check does not write through a link in place of its answers or its partial output",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, read } = yield* service(100)
@@ -446,7 +450,7 @@ describe("the output of the bulk check", () => {
   )
 })
 
-/** The program with these lines on its standard input, which then closes. */
+/** Runs the program with these lines on its standard input, which then closes. */
 const fed = (
   cwd: string,
   args: ReadonlyArray<string>,

@@ -1,10 +1,10 @@
-/** What only a process shows of the verbs: its output, its exit code and its sources. */
+/** Tests the verbs as separate processes: their output, exit codes and start from the sources. */
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { folder, run, source } from "../support/Program.ts"
 
-describe("the verbs as a process", () => {
+describe("the CLI verbs as processes", () => {
   it.scopedLive("CLI verbs that do not use the database work without a database", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
@@ -29,7 +29,7 @@ describe("the sources of the program", () => {
   )
 })
 
-describe("wrong usage of the program", () => {
+describe("wrong usage of a CLI verb", () => {
   it.scopedLive("serve with an invalid setting prints one line on stderr and exits with 1", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], {

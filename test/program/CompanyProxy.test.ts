@@ -1,4 +1,6 @@
-/** The program in a network whose only way out is a proxy, with the company's own certificates. */
+/**
+ * Tests the program in a network whose only way out is a proxy with the company's own certificates.
+ */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"

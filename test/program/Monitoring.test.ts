@@ -1,4 +1,4 @@
-/** What an operator sees of a running service: health, metrics and telemetry. */
+/** Tests what an operator sees of a running service: health, metrics and telemetry. */
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -36,7 +36,7 @@ describe("a running service", () => {
             "x-forwarded-access-token": "of-a-proxy",
           },
         })
-        // Before the service stops, it sends what it has not sent yet.
+        // A stopping service sends the telemetry that it has not sent yet.
         running.signal("SIGTERM")
         yield* exited(running)
         assert.isTrue(collector.received("/v1/traces", parentId))

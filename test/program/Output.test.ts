@@ -1,4 +1,4 @@
-/** Output that cannot be written: a verb fails, and the service continues. */
+/** Tests output that cannot be written: a verb fails, and the service continues. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Accounts } from "../../src/accounts/Account.ts"
@@ -40,7 +40,7 @@ describe("a CLI verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
-    "a backup and a restore whose report cannot be written say that they are done",
+    "a backup and a restore whose report cannot be written still say that they are done",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -95,7 +95,7 @@ describe("a CLI verb whose output cannot be written", () => {
 describe("the service when its log or its output cannot be written", () => {
   const debug = { AUTHORITY_LOG_LEVEL: "debug" }
 
-  /** Sends requests, which must succeed. Each request writes a line to the log. */
+  /** Sends requests, which must succeed. Each of them writes a line to the log. */
   const answers = (url: string, key: string) =>
     Effect.gen(function* () {
       for (let i = 0; i < 5; i++) {

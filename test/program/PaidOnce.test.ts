@@ -1,4 +1,7 @@
-/** `authority check` pays each target of a list once, whatever happens between its starts. */
+/**
+ * Tests that `authority check` pays for each target of a list once, whatever happens between one
+ * run and the next.
+ */
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -32,7 +35,7 @@ const service = (options: Parameters<typeof startServer>[0] = {}) =>
 const sites = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
 
-/** Lets the store look as if no answer of a start two days ago had arrived. */
+/** Changes the store as if a run two days ago had got none of its answers. */
 const loseAnswers = (cwd: string) => {
   const store = new DatabaseSync(join(stateFolder(cwd), "authority", "answers.db"))
   store.exec(`INSERT INTO pending (key, service, account, owner, text)
@@ -44,32 +47,34 @@ const loseAnswers = (cwd: string) => {
 }
 
 describe("a list that is checked more than once", () => {
-  it.scopedLive("lost answers of yesterday are paid again only after a yes", () =>
-    Effect.gen(function* () {
-      const { args, cwd, list, paid } = yield* service({ price: 2 })
-      list(sites(120))
-      assert.strictEqual((yield* verb(cwd, args)).code, 0)
-      loseAnswers(cwd)
-      const asked = yield* verb(cwd, args)
-      assert.strictEqual(asked.code, 1)
-      assert.include(
-        asked.stderr,
-        "authority: 120 addresses were sent more than 23 hours ago without an answer and may be charged a second time (up to 240 credits), because the service keeps answers for a day; add --yes to go on. Nothing was checked\n",
-      )
-      assert.strictEqual(yield* paid, 240)
-      const limited = yield* verb(cwd, [...args, "--yes", "--max-credits", "239"])
-      assert.strictEqual(limited.code, 1)
-      assert.strictEqual(yield* paid, 240)
-      const done = yield* verb(cwd, [...args, "--yes"])
-      assert.strictEqual(done.code, 0, done.stderr)
-      assert.strictEqual(yield* paid, 480)
-      const again = yield* verb(cwd, args)
-      assert.deepStrictEqual([again.code, yield* paid], [0, 480])
-    }),
+  it.scopedLive(
+    "targets whose answers were lost yesterday are paid for again only with the user's consent",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list, paid } = yield* service({ price: 2 })
+        list(sites(120))
+        assert.strictEqual((yield* verb(cwd, args)).code, 0)
+        loseAnswers(cwd)
+        const asked = yield* verb(cwd, args)
+        assert.strictEqual(asked.code, 1)
+        assert.include(
+          asked.stderr,
+          "authority: 120 addresses were sent more than 23 hours ago without an answer and may be charged a second time (up to 240 credits), because the service keeps answers for a day; add --yes to go on. Nothing was checked\n",
+        )
+        assert.strictEqual(yield* paid, 240)
+        const limited = yield* verb(cwd, [...args, "--yes", "--max-credits", "239"])
+        assert.strictEqual(limited.code, 1)
+        assert.strictEqual(yield* paid, 240)
+        const done = yield* verb(cwd, [...args, "--yes"])
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.strictEqual(yield* paid, 480)
+        const again = yield* verb(cwd, args)
+        assert.deepStrictEqual([again.code, yield* paid], [0, 480])
+      }),
   )
 
   it.scopedLive(
-    "on a terminal, the addresses that may be charged twice can be left out",
+    "on a terminal, the user can leave out the addresses that may be charged twice",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list, paid } = yield* service()
@@ -97,9 +102,9 @@ describe("a list that is checked more than once", () => {
   )
 })
 
-describe("the same list", () => {
+describe("the same list of URLs", () => {
   it.scopedLive(
-    "has the same outcomes and price in authority check and in checkAll",
+    "the same list has the same outcomes and price in authority check and in checkAll",
     () =>
       Effect.gen(function* () {
         const { args, cwd, key, paid, read, url } = yield* service()
@@ -144,7 +149,7 @@ describe("the same list", () => {
   )
 
   it.scopedLive(
-    "of 5,000 rows over kill -9 every two seconds, with other lines and formats, costs each target once",
+    "a list of 5,000 rows is charged once per target, despite kill -9 every two seconds and changed formats",
     () =>
       Effect.gen(function* () {
         const provider = make((targets) => Effect.delay(succeeding(targets), "1 second"))
@@ -162,7 +167,7 @@ describe("the same list", () => {
           list([...urls.slice(kills * 37), ...urls.slice(0, kills * 30)])
           const running = yield* start(cwd, [...args, "--output", `out.${format}`])
           yield* Effect.sleep("2 seconds")
-          // On a busy machine, all starts so far may have been killed before they sent a batch.
+          // On a busy machine, every run so far may have been killed before it sent a batch.
           const hasPaid = {
             until: (credits: number) => credits > 0,
             schedule: Schedule.spaced(100),

@@ -56,7 +56,9 @@ const contentOf = (cwd: string) =>
     }),
   )
 
-/** A killed service with a WAL: one charge is in the backup `copy.db`, a second one came later. */
+/**
+ * A killed service with a WAL. The backup `copy.db` has its first charge, but not the second one.
+ */
 const killed = Effect.gen(function* () {
   const cwd = yield* folder
   const { key } = yield* openAccount(cwd, 100)
@@ -122,7 +124,7 @@ describe("authority restore", () => {
         assert.deepStrictEqual([code, stdout], [1, ""])
         assert.match(stderr, /^authority: \/.+\/authority\.db is in use; stop the service.+\n$/)
       })
-      // Before its first request.
+      // The restore is refused even before the service gets its first request.
       yield* refused
       yield* charge(url, key, "a.example.com")
       yield* refused
@@ -147,10 +149,10 @@ describe("authority restore", () => {
     Effect.gen(function* () {
       const { atBackup, cwd } = yield* killed
       const database = join(cwd, "new.db")
-      // A killed restore has left its copy.
+      // A killed restore has left its copy behind.
       const left = `${database}.restoring-aB3xYz`
       mkdirSync(left)
-      // A WAL is left over from a deleted database.
+      // A deleted database has left its WAL behind.
       copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
       const { code, stderr, stdout } = yield* verb(cwd, ["restore", "copy.db"], on("new.db"))
       const named = `authority: ${left} is the copy of a restore that has not ended; delete it, unless that restore still runs\n`
@@ -249,7 +251,7 @@ describe("a program that waits for the lock of a restore", () => {
   )
 })
 
-describe("restore refuses a file and changes nothing", () => {
+describe("restoring from an unusable file", () => {
   const changed = (cwd: string, file: string, statements: string) => {
     copyFileSync(join(cwd, "copy.db"), file)
     const database = new DatabaseSync(file)

@@ -1,9 +1,9 @@
-/** `run` of `authority-metrics/server`, which ends the process of a program. */
+/** Tests `run` of `authority-metrics/server`, which runs a program and ends its process. */
 import { execFile } from "node:child_process"
 import { promisify } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
 
-describe("run", () => {
+describe("the function run of authority-metrics/server", () => {
   const lineOf = async (failure: string) => {
     const program = `
       import * as Data from "effect/Data"
@@ -16,7 +16,7 @@ describe("run", () => {
     return String(Object(await ended).stderr)
   }
 
-  it("writes the failure of a program's own layer in one line, also when it has no message", async () => {
+  it("run prints the failure of the host program's layer in one line, even if it has no message", async () => {
     assert.strictEqual(await lineOf('new Error("a\\nb")'), "authority-metrics: a b\n")
     const tagged = 'new (Data.TaggedError("ServeError"))'
     assert.strictEqual(await lineOf(`${tagged}()`), "authority-metrics: ServeError\n")

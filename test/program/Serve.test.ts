@@ -1,4 +1,4 @@
-/** The service as a process, with a database on disk, signals and an HTTP client. */
+/** Tests the service as a process, with a database on disk, signals and an HTTP client. */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -249,7 +249,7 @@ describe("CLI verbs while a service runs", () => {
         assert.strictEqual(yield* available(url, key), 1)
         yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "4")
         assert.strictEqual(yield* available(url, key), 5)
-        // A key that was used is known for a few seconds more: see CachedApiKeys.
+        // The service keeps a key that was used in its cache for a few seconds (see CachedApiKeys).
         const { id, key: unused } = yield* document(cwd, "key", "create", "--account", "acme")
         yield* document(cwd, "key", "revoke", id)
         assert.strictEqual((yield* check(url, unused, "localhost")).status, 401)

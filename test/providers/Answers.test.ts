@@ -1,7 +1,7 @@
 /**
- * Each adapter reads one answer of its vendor, captured or from the vendor's documentation, and
- * notices when a field of such an answer is missing or new. The files in `answers/` name the source
- * and the date of each answer.
+ * Tests that each adapter reads a recorded answer of its vendor, captured or from the vendor's
+ * documentation, and notices when a field of it is missing or new. The files in `answers/` name the
+ * source and the date of each answer.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -82,21 +82,23 @@ const setUp = (name: string, change: (text: string) => string = (text) => text) 
   })
 
 describe.each(Object.keys(adapters))("the recorded answer of %s", (name) => {
-  it.scoped("is asked for as documented, read, and no change is noticed", () =>
-    Effect.gen(function* () {
-      const { asking, lines, lookup, recorded, vendor } = yield* setUp(name)
-      assert.deepStrictEqual(
-        (yield* lookup).map((outcome) => ({ ...outcome })),
-        recorded.outcomes,
-      )
-      for (const { body, path } of recorded.calls) {
-        const call = vendor.calls.find(({ url }) => url === path)
-        const asked = Array.isArray(body) ? body : { ...idOf(call?.json), ...Object(body) }
-        assert.deepStrictEqual(call?.json, asked)
-      }
-      yield* asking
-      assert.deepStrictEqual(lines, [])
-    }),
+  it.scoped(
+    "a recorded vendor answer is requested as documented and read, and no change is reported",
+    () =>
+      Effect.gen(function* () {
+        const { asking, lines, lookup, recorded, vendor } = yield* setUp(name)
+        assert.deepStrictEqual(
+          (yield* lookup).map((outcome) => ({ ...outcome })),
+          recorded.outcomes,
+        )
+        for (const { body, path } of recorded.calls) {
+          const call = vendor.calls.find(({ url }) => url === path)
+          const asked = Array.isArray(body) ? body : { ...idOf(call?.json), ...Object(body) }
+          assert.deepStrictEqual(call?.json, asked)
+        }
+        yield* asking
+        assert.deepStrictEqual(lines, [])
+      }),
   )
 })
 
@@ -114,7 +116,7 @@ const cases = [
   ["http", '"pageAuthority"', "the field pageAuthority is missing"],
 ] as const
 
-/** How many missing and new fields of this provider were counted. */
+/** Returns how many missing and new fields of this provider were counted. */
 const noticed = (provider: string) =>
   Metric.unsafeSnapshot()
     .filter(
@@ -128,7 +130,7 @@ const noticed = (provider: string) =>
       0,
     )
 
-describe("a vendor that changes", () => {
+describe("a vendor that changes its format", () => {
   it.scoped.each(cases)("%s with %s renamed: %s, logged once a day", ([name, field, words]) =>
     Effect.gen(function* () {
       const { asking, lines } = yield* setUp(name, (text) => text.replaceAll(field, '"renamed"'))
@@ -144,14 +146,16 @@ describe("a vendor that changes", () => {
     }),
   )
 
-  it.scoped("the name of a new field cannot bring a secret or a line end into the log", () =>
-    Effect.gen(function* () {
-      const { asking, lines } = yield* setUp("moz-links-v2", (text) =>
-        text.replace("{", `{"a\\n${Redacted.value(secret)}":1,`),
-      )
-      yield* asking
-      assert.match(lines[0] ?? "", /moz-links-v2: the field a [^\\]+ is new/)
-      assert.notInclude(lines[0], Redacted.value(secret))
-    }),
+  it.scoped(
+    "the name of a vendor's new field cannot bring a secret or a line end into the log",
+    () =>
+      Effect.gen(function* () {
+        const { asking, lines } = yield* setUp("moz-links-v2", (text) =>
+          text.replace("{", `{"a\\n${Redacted.value(secret)}":1,`),
+        )
+        yield* asking
+        assert.match(lines[0] ?? "", /moz-links-v2: the field a [^\\]+ is new/)
+        assert.notInclude(lines[0], Redacted.value(secret))
+      }),
   )
 })

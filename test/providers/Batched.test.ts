@@ -35,7 +35,7 @@ const setUp = ({ batchSize = 50, billsUnknown = false, ...options }: Options = {
     return { vendor, provider, ask, asked }
   })
 
-/** A test in virtual time. */
+/** Runs a test in virtual time. */
 const test = (name: string, effect: () => Effect.Effect<void, ProviderError, Scope.Scope>) =>
   it(name, () => runInVirtualTime(quiet(effect())))
 
@@ -52,8 +52,8 @@ const warnings = () => {
   return { lines, layer: Logger.replace(Logger.defaultLogger, logger) }
 }
 
-describe("sharing calls", () => {
-  test("a target is asked once for all who wait for it", () =>
+describe("sharing vendor calls between requests", () => {
+  test("a vendor is asked only once for a target that several requests wait for", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("1 second"))
@@ -96,7 +96,7 @@ describe("sharing calls", () => {
       assert.deepStrictEqual(tags(yield* small), ["ok", "ok", "ok", "ok"])
     }))
 
-  it("a lookup does not share the time-out of another one, also when the queue yields", () => {
+  it("a lookup does not inherit the timeout of another one, even when the queue yields", () => {
     const lookups = Effect.gen(function* () {
       const { ask, asked } = yield* setUp({ batchSize: 50 })
       for (const turns of Arr.range(0, 20)) {
@@ -109,7 +109,7 @@ describe("sharing calls", () => {
     runInVirtualTime(quiet(lookups), 100)
   })
 
-  test("a caller leaves at its deadline, and the call goes on for the others", () =>
+  test("a caller leaves a shared call at its deadline, and the call continues for the others", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("8 seconds"))
@@ -124,7 +124,7 @@ describe("sharing calls", () => {
       assert.lengthOf(vendor.calls, 1)
     }))
 
-  test("a target whose deadline passed in the queue is not sent", () =>
+  test("a target whose deadline passes while it is queued is not sent", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ concurrency: 1 })
       vendor.always(after("2 seconds"))
@@ -136,7 +136,7 @@ describe("sharing calls", () => {
       assert.deepStrictEqual(vendor.calls, [["first.example.com/"]])
     }))
 
-  test("targets of one account beyond 10,000 in the queue fail; other accounts do not", () =>
+  test("an account's targets beyond 10,000 in the queue fail, and other accounts' targets do not", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ concurrency: 1, batchSize: 1 })
       vendor.always(hang)
@@ -149,9 +149,9 @@ describe("sharing calls", () => {
     }))
 })
 
-describe("failed calls", () => {
+describe("failed vendor calls", () => {
   for (const reason of ["Unreachable", "Timeout", "Throttled", "Unavailable"] as const) {
-    test(`a call is repeated after ${reason}, at most four attempts in all`, () =>
+    test(`a vendor call is repeated after ${reason}, with at most four attempts in all`, () =>
       Effect.gen(function* () {
         const { asked, vendor } = yield* setUp()
         vendor.script(fails(reason), fails(reason), fails(reason))
@@ -163,7 +163,7 @@ describe("failed calls", () => {
   }
 
   for (const reason of ["Refused", "Malformed", "Exhausted"] as const) {
-    test(`a call is not repeated after ${reason}`, () =>
+    test(`a vendor call is not repeated after ${reason}`, () =>
       Effect.gen(function* () {
         const { asked, vendor } = yield* setUp()
         vendor.script(fails(reason))
@@ -172,7 +172,7 @@ describe("failed calls", () => {
       }))
   }
 
-  test("a call is not repeated beyond the deadline", () =>
+  test("a vendor call is not repeated after the deadline", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("900 millis", fails("Unavailable")))
@@ -183,7 +183,7 @@ describe("failed calls", () => {
       assert.lengthOf(vendor.calls, 1)
     }))
 
-  test("a failed call of two accounts is repeated account by account", () =>
+  test("a failed vendor call for two accounts is repeated separately for each account", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.script(fails("Unavailable"))
@@ -198,7 +198,7 @@ describe("failed calls", () => {
       )
     }))
 
-  test("a bug in an adapter fails its targets with SERVER_ERROR, and the queue goes on", () =>
+  test("a bug in an adapter fails its targets with SERVER_ERROR, and the queue continues", () =>
     Effect.gen(function* () {
       const { asked, vendor } = yield* setUp()
       vendor.script(ScriptedVendor.bug, ScriptedVendor.short)
@@ -206,7 +206,7 @@ describe("failed calls", () => {
       assert.deepStrictEqual(yield* asked(["a.com", "b.com"]), ["ok", "PROVIDER_ERROR"])
     }))
 
-  test("Retry-After is obeyed: nothing is sent before, and the call succeeds then", () =>
+  test("a vendor's Retry-After is obeyed: nothing is sent earlier, and then the call succeeds", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
@@ -226,7 +226,7 @@ describe("targets that the vendor refuses or does not know", () => {
     (asked) =>
       asked.some(({ page }) => page.startsWith(poison)) ? fails("Rejected")(asked) : right(asked)
 
-  test("a refused call is halved until the target is alone, which is remembered for an hour", () =>
+  test("a refused call is halved until the bad target is found, which is remembered for an hour", () =>
     Effect.gen(function* () {
       const { asked, vendor } = yield* setUp()
       vendor.always(refuses("bad"))
@@ -240,7 +240,7 @@ describe("targets that the vendor refuses or does not know", () => {
       assert.lengthOf(vendor.calls, calls + 1)
     }))
 
-  test("an account causes ten refused calls in five minutes; then only others are asked", () => {
+  test("after an account has caused ten refused calls in five minutes, only other accounts' targets are sent", () => {
     const { layer, lines } = warnings()
     return Effect.gen(function* () {
       const { asked, vendor } = yield* setUp()
@@ -261,7 +261,7 @@ describe("targets that the vendor refuses or does not know", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  test("a target that the vendor does not know is asked for again after an hour", () =>
+  test("a target that the vendor does not know is looked up again after an hour", () =>
     Effect.gen(function* () {
       const { asked, provider, vendor } = yield* setUp()
       vendor.always(lacks((page) => page.startsWith("new")))
@@ -277,7 +277,7 @@ describe("targets that the vendor refuses or does not know", () => {
       assert.lengthOf(vendor.calls, 2)
     }))
 
-  test("an account gets 500 unknown targets an hour that are billed, and 10 for each credit", () => {
+  test("an account may cause 500 billed unknown targets an hour, and 10 more for each credit spent", () => {
     const { layer, lines } = warnings()
     return Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ billsUnknown: true })
@@ -310,7 +310,7 @@ describe("targets that the vendor refuses or does not know", () => {
   })
 })
 
-/** Counts the targets of an account that were checked, in virtual time. */
+/** Counts the targets of an account that are checked in a period of virtual time. */
 const load = (behave: ScriptedVendor.Step) =>
   Effect.gen(function* () {
     const { provider, vendor } = yield* setUp({ concurrency: 16 })
@@ -324,7 +324,7 @@ const load = (behave: ScriptedVendor.Step) =>
         const checked = tags(outcomes).filter((tag) => tag === "ok").length
         counts.set(account, { all: all + urls.length, ok: ok + checked })
       })
-    /** Asks again and again, so many times a second, for some seconds. */
+    /** A client that sends lookups at a fixed rate per second, for some seconds. */
     const client = (
       account: string,
       perSecond: number,
@@ -344,7 +344,7 @@ describe("one account whose targets make the vendor fail", () => {
 
   for (const [name, poison] of Object.entries(poisons)) {
     for (const many of [1, 50]) {
-      it(`${name} for ${many} of 50 targets: the others get at least 99 % of theirs`, () => {
+      it(`${name} for ${many} of 50 targets: other accounts still get at least 99 % of their figures`, () => {
         const counts = runInVirtualTime(
           Effect.gen(function* () {
             const { client, counts } = yield* load((asked) =>

@@ -1,4 +1,7 @@
-/** The cache around a vendor: what it keeps, how old figures may be, and a store that is slow or fails. */
+/**
+ * Tests the cache around a vendor: what it keeps, how old figures may be, and a store that is slow
+ * or fails.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -82,7 +85,7 @@ const stored = (pages: ReadonlyArray<string>, fetchedAt = 0) =>
     return first === undefined ? Effect.void : put([first, ...rest])
   })
 
-/** Runs a test with an empty store. Its argument has the texts that were logged. */
+/** Runs a test with an empty store. The test gets the texts that were logged. */
 const over = <A, E, R>(
   body: (logged: ReadonlyArray<string>) => Effect.Effect<A, E, R | MetricsCache>,
 ) => {
@@ -106,7 +109,7 @@ const closed = (scope: Scope.CloseableScope) =>
 const failing = Effect.die(new StoreFailure({ message: "full" }))
 
 describe("what the cache keeps", () => {
-  it.scoped("a target is bought once per time to live", () =>
+  it.scoped("a target is bought once per cache lifetime", () =>
     over(() =>
       Effect.gen(function* () {
         const { calls, sources } = yield* setUp()
@@ -120,7 +123,7 @@ describe("what the cache keeps", () => {
     ),
   )
 
-  it.effect("figures survive a restart until their lifetime is over, and are known then too", () =>
+  it.effect("cached figures survive a restart and count as known until their lifetime ends", () =>
     over(() =>
       Effect.gen(function* () {
         const restarted = Effect.scoped(
@@ -139,29 +142,31 @@ describe("what the cache keeps", () => {
     ),
   )
 
-  it.scoped("figures keep their provider, time, index and domain, in memory and in the store", () =>
-    over(() =>
-      Effect.gen(function* () {
-        yield* TestClock.adjust("1 hour")
-        const { answerWith, lookup } = yield* setUp()
-        const origin = { index: "2026-09-01", of: "example.com" }
-        answerWith(() => Outcome.Checked({ metrics, ...origin }))
-        const [bought] = yield* lookup("blog.example.com")
-        assert.deepInclude(bought, { ...origin, metrics, fetchedAt: 3_600_000 })
-        yield* TestClock.adjust("1 hour")
-        const fetchedAt = 3_600_000
-        const known = Outcome.Checked({
-          metrics,
-          ...origin,
-          fetchedAt,
-          provider: "scripted",
-          source: "known",
-        })
-        assert.deepStrictEqual(yield* lookup("blog.example.com"), [known])
-        const other = yield* setUp()
-        assert.deepStrictEqual(yield* other.lookup("blog.example.com"), [known])
-      }),
-    ),
+  it.scoped(
+    "cached figures keep their provider, time, index and domain, in memory and in the store",
+    () =>
+      over(() =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 hour")
+          const { answerWith, lookup } = yield* setUp()
+          const origin = { index: "2026-09-01", of: "example.com" }
+          answerWith(() => Outcome.Checked({ metrics, ...origin }))
+          const [bought] = yield* lookup("blog.example.com")
+          assert.deepInclude(bought, { ...origin, metrics, fetchedAt: 3_600_000 })
+          yield* TestClock.adjust("1 hour")
+          const fetchedAt = 3_600_000
+          const known = Outcome.Checked({
+            metrics,
+            ...origin,
+            fetchedAt,
+            provider: "scripted",
+            source: "known",
+          })
+          assert.deepStrictEqual(yield* lookup("blog.example.com"), [known])
+          const other = yield* setUp()
+          assert.deepStrictEqual(yield* other.lookup("blog.example.com"), [known])
+        }),
+      ),
   )
 
   it.scoped("failures and partial figures are not cached", () =>
@@ -178,7 +183,7 @@ describe("what the cache keeps", () => {
     ),
   )
 
-  it.scoped("figures in memory answer without waiting, if there are those of all targets", () =>
+  it.scoped("a lookup whose figures are all in memory is answered without waiting", () =>
     over(() =>
       Effect.gen(function* () {
         const { known, lookup } = yield* setUp()
@@ -194,8 +199,8 @@ describe("what the cache keeps", () => {
   )
 })
 
-describe("the age that a client accepts", () => {
-  it.scoped("older figures are bought anew, and younger ones are not", () =>
+describe("the age of figures that a client accepts", () => {
+  it.scoped("figures older than a client accepts are bought again, and younger ones are not", () =>
     over(() =>
       Effect.gen(function* () {
         const { aged, provider } = yield* setUp()
@@ -209,45 +214,54 @@ describe("the age that a client accepts", () => {
     ),
   )
 
-  it.scoped("the operator's least age and the lifetime bound the age that counts", () =>
-    over(() =>
-      Effect.gen(function* () {
-        const { aged } = yield* setUp({ minAge: "1 hour" })
-        yield* aged(0, "example.com")
-        yield* TestClock.adjust("59 minutes")
-        assert.deepStrictEqual(yield* aged(0, "example.com"), ["known"])
-        yield* TestClock.adjust("1 minute")
-        assert.deepStrictEqual(yield* aged(0, "example.com"), ["bought"])
-        yield* TestClock.adjust("24 hours")
-        assert.deepStrictEqual(yield* aged("7 days", "example.com"), ["bought"])
-      }),
-    ),
+  it.scoped(
+    "the accepted age is limited by the operator's minimum age and the cache lifetime",
+    () =>
+      over(() =>
+        Effect.gen(function* () {
+          const { aged } = yield* setUp({ minAge: "1 hour" })
+          yield* aged(0, "example.com")
+          yield* TestClock.adjust("59 minutes")
+          assert.deepStrictEqual(yield* aged(0, "example.com"), ["known"])
+          yield* TestClock.adjust("1 minute")
+          assert.deepStrictEqual(yield* aged(0, "example.com"), ["bought"])
+          yield* TestClock.adjust("24 hours")
+          assert.deepStrictEqual(yield* aged("7 days", "example.com"), ["bought"])
+        }),
+      ),
   )
 })
 
 describe("stale figures when the vendor fails", () => {
   const failed = () => providerFailed("out of order")
 
-  it.scoped("kept figures answer up to the set time past their lifetime, and say so", () =>
-    over(() =>
-      Effect.gen(function* () {
-        const { answerWith, lookup, sources } = yield* setUp({ staleIfError: "1 day" })
-        yield* lookup("example.com")
-        answerWith(failed)
-        yield* TestClock.adjust("47 hours")
-        const [stale, missing] = yield* lookup("example.com", "example.org")
-        assert.deepInclude(stale, { metrics, provider: "scripted", source: "stale", fetchedAt: 0 })
-        assert.deepInclude(missing, { _tag: "Failed", cause: "failed" })
-        answerWith(() => unknown)
-        assert.deepStrictEqual(yield* sources("example.com"), ["unknown"])
-        answerWith(failed)
-        yield* TestClock.adjust("1 hour")
-        assert.deepStrictEqual(yield* sources("example.com"), ["failed"])
-      }),
-    ),
+  it.scoped(
+    "if the vendor fails, stale figures are served for the set time past their lifetime, and marked",
+    () =>
+      over(() =>
+        Effect.gen(function* () {
+          const { answerWith, lookup, sources } = yield* setUp({ staleIfError: "1 day" })
+          yield* lookup("example.com")
+          answerWith(failed)
+          yield* TestClock.adjust("47 hours")
+          const [stale, missing] = yield* lookup("example.com", "example.org")
+          assert.deepInclude(stale, {
+            metrics,
+            provider: "scripted",
+            source: "stale",
+            fetchedAt: 0,
+          })
+          assert.deepInclude(missing, { _tag: "Failed", cause: "failed" })
+          answerWith(() => unknown)
+          assert.deepStrictEqual(yield* sources("example.com"), ["unknown"])
+          answerWith(failed)
+          yield* TestClock.adjust("1 hour")
+          assert.deepStrictEqual(yield* sources("example.com"), ["failed"])
+        }),
+      ),
   )
 
-  it.scoped("without the setting, no figures past their lifetime answer", () =>
+  it.scoped("without the setting for stale figures, none are served past their lifetime", () =>
     over(() =>
       Effect.gen(function* () {
         const { answerWith, sources } = yield* setUp()
@@ -260,8 +274,8 @@ describe("stale figures when the vendor fails", () => {
   )
 })
 
-describe("a store that is slow or fails", () => {
-  it.scoped("a read that fails is a miss, and is logged once until a read succeeds", () =>
+describe("a slow or failing store of cached figures", () => {
+  it.scoped("a failed read of the cache is a miss, and is logged once until a read succeeds", () =>
     over((logged) =>
       Effect.gen(function* () {
         let method: Effect.Effect<never> | undefined = failing
@@ -282,31 +296,33 @@ describe("a store that is slow or fails", () => {
     ),
   )
 
-  it.scoped("a read that takes over a second is a miss, also when it cannot be interrupted", () =>
-    over((logged) =>
-      Effect.gen(function* () {
-        let slow: Effect.Effect<void> = Effect.sleep("900 millis")
-        yield* stored(["a.com/", "b.com/", "c.com/"])
-        const { sources } = yield* withStore(({ get }) => ({
-          get: (...args) => Effect.suspend(() => Effect.zipRight(slow, get(...args))),
-        }))(setUp())
-        const asked = (url: string) =>
-          Effect.gen(function* () {
-            const fiber = yield* Effect.fork(sources(url))
-            yield* TestClock.adjust("1 second")
-            return yield* Option.getOrThrow(yield* Fiber.poll(fiber))
-          })
-        assert.deepStrictEqual(yield* asked("a.com"), ["known"])
-        const held = yield* Deferred.make<void>()
-        slow = Effect.uninterruptible(Deferred.await(held))
-        assert.deepStrictEqual(yield* asked("b.com"), ["bought"])
-        assert.deepStrictEqual(yield* asked("d.com"), ["bought"])
-        assert.lengthOf(logged, 1)
-        slow = Effect.void
-        assert.deepStrictEqual(yield* asked("c.com"), ["known"])
-        yield* Deferred.succeed(held, undefined)
-      }),
-    ),
+  it.scoped(
+    "a cache read that takes over a second is a miss, even if it cannot be interrupted",
+    () =>
+      over((logged) =>
+        Effect.gen(function* () {
+          let slow: Effect.Effect<void> = Effect.sleep("900 millis")
+          yield* stored(["a.com/", "b.com/", "c.com/"])
+          const { sources } = yield* withStore(({ get }) => ({
+            get: (...args) => Effect.suspend(() => Effect.zipRight(slow, get(...args))),
+          }))(setUp())
+          const asked = (url: string) =>
+            Effect.gen(function* () {
+              const fiber = yield* Effect.fork(sources(url))
+              yield* TestClock.adjust("1 second")
+              return yield* Option.getOrThrow(yield* Fiber.poll(fiber))
+            })
+          assert.deepStrictEqual(yield* asked("a.com"), ["known"])
+          const held = yield* Deferred.make<void>()
+          slow = Effect.uninterruptible(Deferred.await(held))
+          assert.deepStrictEqual(yield* asked("b.com"), ["bought"])
+          assert.deepStrictEqual(yield* asked("d.com"), ["bought"])
+          assert.lengthOf(logged, 1)
+          slow = Effect.void
+          assert.deepStrictEqual(yield* asked("c.com"), ["known"])
+          yield* Deferred.succeed(held, undefined)
+        }),
+      ),
   )
 
   const aSecondAndAHalf = Effect.sleep("1.5 seconds")
@@ -328,7 +344,7 @@ describe("a store that is slow or fails", () => {
           yield* TestClock.adjust("9 minutes")
           const urls = Array.from({ length: 40 }, (_, i) => `${i}.example.com`)
           yield* stored(urls.map((url) => `${url}/`))
-          // A process sweeps for the first time after ten minutes.
+          // A process runs its first sweep after ten minutes.
           yield* TestClock.adjust("59 seconds")
           for (const url of urls) {
             yield* TestClock.adjust("100 millis")
@@ -341,37 +357,39 @@ describe("a store that is slow or fails", () => {
     )
   }
 
-  it.scoped("figures that do not fit into the queue stay in memory, and that is logged once", () =>
-    over((logged) =>
-      Effect.gen(function* () {
-        const written = new Set<string>()
-        let isWorking = false
-        const { lookup, provider } = yield* withStore(() => ({
-          put: (figures) =>
-            isWorking
-              ? Effect.sync(() => figures.forEach(({ page }) => written.add(page)))
-              : Effect.never,
-        }))(setUp())
-        const some = (from: number) =>
-          targets(...Array.from({ length: 3000 }, (_, i) => `example.com/${from + i}`))
-        for (let i = 0; i < 8; i += 1) yield* provider.lookup(some(i * 3000), context())
-        assert.lengthOf(logged, 1)
-        assert.deepStrictEqual(
-          new Set(summary(yield* provider.lookup(some(21_000), context()))),
-          new Set(["known"]),
-        )
-        isWorking = true
-        yield* TestClock.adjust("1 minute")
-        assert.isAtLeast(written.size, 19_600)
-        assert.isAtMost(written.size, 20_200)
-        yield* lookup("late.example.com")
-        yield* TestClock.adjust("200 millis")
-        assert.isTrue(written.has("late.example.com/"))
-      }),
-    ),
+  it.scoped(
+    "figures that do not fit into the write queue stay in memory, and this is logged once",
+    () =>
+      over((logged) =>
+        Effect.gen(function* () {
+          const written = new Set<string>()
+          let isWorking = false
+          const { lookup, provider } = yield* withStore(() => ({
+            put: (figures) =>
+              isWorking
+                ? Effect.sync(() => figures.forEach(({ page }) => written.add(page)))
+                : Effect.never,
+          }))(setUp())
+          const some = (from: number) =>
+            targets(...Array.from({ length: 3000 }, (_, i) => `example.com/${from + i}`))
+          for (let i = 0; i < 8; i += 1) yield* provider.lookup(some(i * 3000), context())
+          assert.lengthOf(logged, 1)
+          assert.deepStrictEqual(
+            new Set(summary(yield* provider.lookup(some(21_000), context()))),
+            new Set(["known"]),
+          )
+          isWorking = true
+          yield* TestClock.adjust("1 minute")
+          assert.isAtLeast(written.size, 19_600)
+          assert.isAtMost(written.size, 20_200)
+          yield* lookup("late.example.com")
+          yield* TestClock.adjust("200 millis")
+          assert.isTrue(written.has("late.example.com/"))
+        }),
+      ),
   )
 
-  it.effect("a service that stops writes all waiting figures before it ends", () =>
+  it.effect("a stopping service writes all queued figures before it ends", () =>
     over(() =>
       Effect.gen(function* () {
         const urls = Array.from({ length: 501 }, (_, i) => `${i}.example.com`)
@@ -389,7 +407,7 @@ describe("a store that is slow or fails", () => {
     ),
   )
 
-  it.effect("a service stops although its store hangs", () =>
+  it.effect("a service can stop even if its store hangs", () =>
     over(() =>
       Effect.gen(function* () {
         const held = yield* Deferred.make<void>()
@@ -405,25 +423,27 @@ describe("a store that is slow or fails", () => {
     ),
   )
 
-  it.scoped("a clock that is wrong for ten minutes deletes no figures and no history", () =>
-    over(() =>
-      Effect.gen(function* () {
-        const sweeps: Array<number> = []
-        const { adjust, clock, putBack, putForward } = yield* settable
-        yield* setUp({ history: "2 days" }).pipe(
-          withStore(() => ({ sweep: (until) => Effect.sync(() => void sweeps.push(until)) })),
-          Effect.withClock(clock),
-        )
-        yield* adjust("5 minutes")
-        putForward("30 days")
-        yield* adjust("10 minutes")
-        putBack("30 days")
-        yield* adjust("14 minutes")
-        assert.deepStrictEqual(sweeps, [])
-        yield* adjust("1 minute")
-        const now = clock.unsafeCurrentTimeMillis()
-        assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
-      }),
-    ),
+  it.scoped(
+    "a clock that is wrong for ten minutes does not cause figures or history to be deleted",
+    () =>
+      over(() =>
+        Effect.gen(function* () {
+          const sweeps: Array<number> = []
+          const { adjust, clock, putBack, putForward } = yield* settable
+          yield* setUp({ history: "2 days" }).pipe(
+            withStore(() => ({ sweep: (until) => Effect.sync(() => void sweeps.push(until)) })),
+            Effect.withClock(clock),
+          )
+          yield* adjust("5 minutes")
+          putForward("30 days")
+          yield* adjust("10 minutes")
+          putBack("30 days")
+          yield* adjust("14 minutes")
+          assert.deepStrictEqual(sweeps, [])
+          yield* adjust("1 minute")
+          const now = clock.unsafeCurrentTimeMillis()
+          assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
+        }),
+      ),
   )
 })

@@ -42,7 +42,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "days are returned oldest first, and only those that the range touches",
+      "costs are listed by day, oldest first, for every day that the range touches",
       Effect.gen(function* () {
         const { add, days } = yield* Costs
         const on = (n: number) => cost({ day: today / dayMs + n })
@@ -56,7 +56,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "a month has the sums of its days and of one provider",
+      "the costs of a month are the sums of one provider over its days",
       Effect.gen(function* () {
         const costs = yield* Costs
         const on = (time: number, rows: number) => cost({ day: time / dayMs, rows })

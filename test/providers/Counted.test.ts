@@ -42,7 +42,7 @@ const fails =
   () =>
     new ProviderError({ provider: "moz", reason, detail, isUnsent })
 
-/** A vendor whose next calls do what `steps` say; further calls bill a row for each target. */
+/** A vendor whose next calls behave as `steps` say. Further calls bill a row for each target. */
 const vendorOf = (steps: Array<Step> = []) => {
   const sent: Array<number> = []
   const vendor: Vendor["Type"] = {
@@ -83,7 +83,7 @@ const test = (title: string, body: Effect.Effect<void, unknown, Costs | Scope.Sc
     Effect.zipRight(TestClock.setTime(today), Effect.provide(body, memory.costs)),
   )
 
-/** A store that does what `behaviour` says before each of its methods. */
+/** A store that runs `behaviour` before each of its methods. */
 const storeWith = (behaviour: () => Effect.Effect<void>) =>
   Layer.effect(
     Costs,
@@ -103,9 +103,9 @@ const logged = (lines: Array<string>) =>
     Logger.map(Logger.jsonLogger, (line) => void lines.push(line)),
   )
 
-describe("what calls cost", () => {
+describe("counting what vendor calls cost", () => {
   test(
-    "calls are counted after they end, within a second, by how they ended",
+    "vendor calls are counted within a second after they end, by how they ended",
     Effect.gen(function* () {
       const { vendor } = vendorOf([
         bills(49),
@@ -130,7 +130,7 @@ describe("what calls cost", () => {
   )
 
   test(
-    "a call that is interrupted is unanswered, and belongs to the day on which it began",
+    "an interrupted vendor call counts as unanswered, on the day on which it began",
     Effect.gen(function* () {
       const { vendor } = vendorOf([() => Effect.never, (n) => Effect.delay(all(n), "2 minutes")])
       const counted = yield* Counted.make(vendor)
@@ -147,7 +147,7 @@ describe("what calls cost", () => {
   )
 
   test(
-    "what is not written yet is written at the end of the scope",
+    "counts of vendor calls that are not written yet are written when the scope ends",
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const counted = yield* Scope.extend(Counted.make(vendorOf().vendor), scope)
@@ -157,7 +157,7 @@ describe("what calls cost", () => {
     }),
   )
 
-  it.scoped("a write that fails keeps the counts, and is logged once", () => {
+  it.scoped("a failed write of counts keeps them for the next write, and is logged once", () => {
     const lines: Array<string> = []
     let isBroken = true
     const store = storeWith(() => (isBroken ? broken : Effect.void))
@@ -177,7 +177,7 @@ describe("what calls cost", () => {
   })
 
   test(
-    "each call is a line at the log level debug",
+    "at level debug, each vendor call is logged as a line",
     Effect.gen(function* () {
       const lines: Array<string> = []
       const counted = yield* Counted.make(vendorOf([bills(4, 0.01)]).vendor)
@@ -199,9 +199,9 @@ describe("what calls cost", () => {
   )
 })
 
-describe("a ceiling", () => {
+describe("a vendor's monthly ceiling", () => {
   test(
-    "a call is sent with as many targets as there is room, and the others are exhausted",
+    "a call is sent with as many targets as the ceiling allows, and the others fail as exhausted",
     Effect.gen(function* () {
       const { sent, vendor } = vendorOf()
       const counted = yield* Counted.make(vendor, ceiling(7))
@@ -225,7 +225,7 @@ describe("a ceiling", () => {
   )
 
   test(
-    "targets in flight count before their call, and what was not billed is room again",
+    "targets in flight count towards the ceiling, and those that are not billed free their room again",
     Effect.gen(function* () {
       const later: Step = () => Effect.delay(Effect.succeed({ rows: 1, cost: 0 }), "5 seconds")
       const { vendor } = vendorOf([later])
@@ -242,7 +242,7 @@ describe("a ceiling", () => {
   )
 
   test(
-    "a call without an answer counts with its targets until the month ends",
+    "a call without an answer counts all its targets towards the ceiling until the month ends",
     Effect.gen(function* () {
       const { vendor } = vendorOf([fails("Timeout"), fails("Rejected")])
       const counted = yield* Counted.make(vendor, ceiling(5))
@@ -256,7 +256,7 @@ describe("a ceiling", () => {
   )
 
   test(
-    "what other processes bought counts after three seconds at the latest",
+    "what other processes buy counts towards the ceiling after three seconds at most",
     Effect.gen(function* () {
       const one = yield* Counted.make(vendorOf().vendor, ceiling(10))
       const other = yield* Counted.make(vendorOf().vendor, ceiling(10))
@@ -268,28 +268,31 @@ describe("a ceiling", () => {
     }),
   )
 
-  it.scoped("nothing is sent while the sums cannot be read, and the log says it once", () => {
-    const lines: Array<string> = []
-    let behaviour: Effect.Effect<void> = broken
-    const store = storeWith(() => behaviour)
-    return Effect.gen(function* () {
-      yield* TestClock.setTime(today)
-      const { sent, vendor } = vendorOf()
-      const counted = yield* Counted.make(vendor, ceiling(5))
-      const error = yield* Effect.flip(ask(counted, 1))
-      assert.deepInclude(error, { reason: "Unavailable", isUnsent: true })
-      behaviour = Effect.never
-      const slow = yield* Effect.fork(Effect.flip(ask(counted, 1)))
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* slow).reason, "Unavailable")
-      assert.deepStrictEqual(sent, [])
-      assert.lengthOf(lines, 1)
-      behaviour = Effect.void
-      assert.strictEqual((yield* ask(counted, 5)).rows, 5)
-    }).pipe(Effect.provide(store), Effect.provide(logged(lines)))
-  })
+  it.scoped(
+    "with a ceiling, nothing is sent while the sums cannot be read, and this is logged once",
+    () => {
+      const lines: Array<string> = []
+      let behaviour: Effect.Effect<void> = broken
+      const store = storeWith(() => behaviour)
+      return Effect.gen(function* () {
+        yield* TestClock.setTime(today)
+        const { sent, vendor } = vendorOf()
+        const counted = yield* Counted.make(vendor, ceiling(5))
+        const error = yield* Effect.flip(ask(counted, 1))
+        assert.deepInclude(error, { reason: "Unavailable", isUnsent: true })
+        behaviour = Effect.never
+        const slow = yield* Effect.fork(Effect.flip(ask(counted, 1)))
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual((yield* slow).reason, "Unavailable")
+        assert.deepStrictEqual(sent, [])
+        assert.lengthOf(lines, 1)
+        behaviour = Effect.void
+        assert.strictEqual((yield* ask(counted, 5)).rows, 5)
+      }).pipe(Effect.provide(store), Effect.provide(logged(lines)))
+    },
+  )
 
-  it.live("no schedule of calls passes it in one process", () =>
+  it.live("no schedule of calls in one process exceeds the ceiling", () =>
     forAll(schedule, { numRuns: 25 }, ({ calls, faults, rows }) => {
       let billed = 0
       const step =
@@ -297,7 +300,7 @@ describe("a ceiling", () => {
         (count) =>
           Effect.suspend(() => {
             const own = end === "some" ? 1 : end === "refused" ? 0 : count
-            // The vendor bills a call at once, whatever its caller learns.
+            // The vendor bills a call at once, whether or not its caller gets the answer.
             billed += own
             return Effect.delay(ends[end](own), lasts)
           })
@@ -346,7 +349,7 @@ const schedule = fc.record({
     }),
     { maxLength: 20 },
   ),
-  /** When the store fails. */
+  /** The periods in which the store fails. */
   faults: fc.array(fc.record({ at: upTo(20_000), lasts: upTo(4000) }), { maxLength: 3 }),
   rows: fc.integer({ min: 1, max: 60 }),
 })

@@ -21,7 +21,7 @@ const setUp = () => {
   return { first, second, third, provider }
 }
 
-describe("Fallback", () => {
+describe("a chain of providers", () => {
   it.effect(
     "in a chain of providers, the next provider is asked only for targets that failed so far",
     () =>

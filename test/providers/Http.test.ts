@@ -1,4 +1,4 @@
-/** The provider `http`: the operator's own provider behind a JSON protocol. */
+/** Tests the provider `http`: the operator's own provider behind a JSON protocol. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
@@ -89,7 +89,7 @@ it.scoped(
     }),
 )
 
-describe("an unusable result of the http provider", () => {
+describe("an unusable result from the http provider", () => {
   const cases: Record<string, (item: object) => ReadonlyArray<unknown>> = {
     "the result is missing": () => [],
     "the result has an error": () => [{ url: a, error: "no\nfigures" }],
@@ -157,13 +157,15 @@ for (const body of [
   { error: { code: 7, message: "out of order" } },
   { detail: "out of order" },
 ]) {
-  it.scoped(`the vendor's own words are in the error: ${JSON.stringify(body)}`, () =>
-    Effect.gen(function* () {
-      const vendor = yield* make
-      vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
-      const error = yield* Effect.flip(ask(vendor, a))
-      assert.strictEqual(error.detail, "HTTP 400, out of order")
-    }),
+  it.scoped(
+    `the error of the http provider quotes the vendor's own words: ${JSON.stringify(body)}`,
+    () =>
+      Effect.gen(function* () {
+        const vendor = yield* make
+        vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
+        const error = yield* Effect.flip(ask(vendor, a))
+        assert.strictEqual(error.detail, "HTTP 400, out of order")
+      }),
   )
 }
 
@@ -195,7 +197,7 @@ it.scoped(
     }),
 )
 
-it.scoped("the http provider checks its token with a call without targets", () =>
+it.scoped("the http provider checks its token with a call that contains no targets", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     assert.deepStrictEqual(yield* status(vendor), {})
@@ -206,7 +208,7 @@ it.scoped("the http provider checks its token with a call without targets", () =
   }),
 )
 
-describe("the documents of the protocol", () => {
+describe("the published OpenAPI document of the http provider", () => {
   const folder = join(import.meta.dirname, "../../scripts/http-provider")
 
   it.scoped("the http provider sends and reads what the examples in openapi.json show", () =>
@@ -254,7 +256,7 @@ describe("the documents of the protocol", () => {
             }),
             providerFailed("the provider does not know the target", "unknown"),
             Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
-            // `authority provider status --live` asks for wikipedia.org.
+            // The command `authority provider status --live` asks for wikipedia.org.
             Outcome.Checked({ metrics: { domainAuthority: 97, pageAuthority: 88 } }),
           ],
         )

@@ -29,7 +29,7 @@ const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => 
   of: undefined,
 })
 
-/** A page with an address that no compression makes short, as long as a submitted URL can make it. */
+/** A page whose address is as long as a submitted URL can make it, and cannot be compressed. */
 const longPage = (end: string) => {
   const letters = Array.from({ length: 980 }, (_, i) => String.fromCodePoint(0x4e00 + i * 21))
   return `example.com/${encodeURI(letters.join(""))}${end}`
@@ -61,7 +61,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "figures bought again unchanged extend an observation, and other figures make a new one",
+      "figures that are bought again unchanged extend an observation, and changed figures start a new one",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         const other = { domainAuthority: 50, pageAuthority: 57.7 }
@@ -106,7 +106,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "figures of addresses that differ only behind thousands of characters are kept apart",
+      "figures of addresses that differ only after thousands of characters are kept apart",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         const [one, other] = [longPage("1"), longPage("2")]
@@ -152,7 +152,7 @@ for (const [name, layer] of stores) {
 }
 
 describe.each(databases)("MetricsCache in %s", (_, database) => {
-  it.scoped("a vendor's own history, which version 1.1.0 stored, is left out", () =>
+  it.scoped("history from a vendor, which version 1.1.0 stored, is left out", () =>
     Effect.gen(function* () {
       const cache = yield* MetricsCache
       const sql = yield* SqlClient.SqlClient
@@ -174,7 +174,7 @@ describe.each(databases)("MetricsCache in %s", (_, database) => {
   )
 })
 
-describe.runIf(hasPostgres)("a metrics cache in PostgreSQL that two processes use", () => {
+describe.runIf(hasPostgres)("a metrics cache in PostgreSQL, used by two processes", () => {
   it.scopedLive("two processes can store figures of the same pages concurrently", () =>
     Effect.gen(function* () {
       const database = migrated(Postgres.layer(yield* temporaryDatabase))

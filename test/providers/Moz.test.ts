@@ -43,7 +43,7 @@ describe("requests to Moz", () => {
     }),
   )
 
-  it.scoped("figures of Moz name its index, which is asked for once an hour", () =>
+  it.scoped("figures from Moz name Moz's index, which is requested once an hour", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { call } = yield* Effect.provide(Vendor, moz.layer)
@@ -80,7 +80,7 @@ describe("requests to Moz", () => {
     }),
   )
 
-  it.scoped("the status of Moz has the quota and the index, and costs no row", () =>
+  it.scoped("the status of Moz contains the quota and the index, and costs no row", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       yield* ask(moz, "example.com", "example.org")
@@ -215,7 +215,7 @@ describe("a failed Moz call", () => {
       }),
   )
 
-  it.scoped("Moz's quota is asked at most once a minute, and only after refusals", () =>
+  it.scoped("Moz's quota is requested at most once a minute, and only after refusals", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { call } = yield* Effect.provide(Vendor, moz.layer)
@@ -273,7 +273,7 @@ it.scoped("no error and no log contains the Moz token", () =>
     const moz = { ...fake, layer }
     const recorded: Array<unknown> = []
     const logger = Logger.map(Logger.structuredLogger, (entry) => void recorded.push(entry))
-    // After a refusal, the quota is asked.
+    // After a refusal, the provider asks Moz for the quota.
     moz.script(
       FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
       FakeVendor.none,

@@ -54,23 +54,28 @@ it.scoped("a Moz Links v2 answer with a wrong number of results is reported as M
   }),
 )
 
-it.scoped("Moz Links v2 results that are swapped, doubled or of another domain are not sold", () =>
-  Effect.gen(function* () {
-    const moz = yield* FakeMozLinksV2.make
-    moz.script(
-      FakeMozLinksV2.results(([first = {}, second = {}]) => [second, first]),
-      FakeMozLinksV2.results(([first = {}]) => [first, first]),
-      FakeMozLinksV2.results(([, second = {}]) => [{ ...second, page: "other.example/" }, second]),
-    )
-    const errors = yield* Effect.replicateEffect(
-      Effect.flip(ask(moz, "a.example.com", "b.example.org")),
-      3,
-    )
-    assert.deepStrictEqual(
-      errors.map(({ reason }) => reason),
-      ["Malformed", "Malformed", "Malformed"],
-    )
-  }),
+it.scoped(
+  "Moz Links v2 results that are swapped, duplicated or of another domain are not used",
+  () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMozLinksV2.make
+      moz.script(
+        FakeMozLinksV2.results(([first = {}, second = {}]) => [second, first]),
+        FakeMozLinksV2.results(([first = {}]) => [first, first]),
+        FakeMozLinksV2.results(([, second = {}]) => [
+          { ...second, page: "other.example/" },
+          second,
+        ]),
+      )
+      const errors = yield* Effect.replicateEffect(
+        Effect.flip(ask(moz, "a.example.com", "b.example.org")),
+        3,
+      )
+      assert.deepStrictEqual(
+        errors.map(({ reason }) => reason),
+        ["Malformed", "Malformed", "Malformed"],
+      )
+    }),
 )
 
 it.scoped("a malformed Moz Links v2 result fails only its target", () =>

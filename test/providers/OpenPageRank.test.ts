@@ -35,17 +35,19 @@ it.scoped(
     }),
 )
 
-it.scoped("a domain that Open PageRank does not know is unknown and has no authority of 0", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    assert.deepStrictEqual(causes(yield* ask(opr, FakeOpenPageRank.unknown, "example.org")), [
-      "unknown",
-      "ok",
-    ])
-  }),
+it.scoped(
+  "a domain that Open PageRank does not know is reported as unknown, not as an authority of 0",
+  () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      assert.deepStrictEqual(causes(yield* ask(opr, FakeOpenPageRank.unknown, "example.org")), [
+        "unknown",
+        "ok",
+      ])
+    }),
 )
 
-it.scoped("a name that Open PageRank calls invalid is unknown", () =>
+it.scoped("a domain that Open PageRank calls invalid is reported as unknown", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeOpenPageRank.body({ results: [], invalid: ["example.com", { other: 1 }] }))
@@ -56,13 +58,15 @@ it.scoped("a name that Open PageRank calls invalid is unknown", () =>
   }),
 )
 
-it.scoped("an answer without `as_of` and `invalid` has figures without an index", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    opr.script(FakeOpenPageRank.body({ as_of: undefined, invalid: undefined }))
-    const [outcome] = yield* ask(opr, "example.com")
-    assert.hasAllKeys(outcome, ["_tag", "metrics"])
-  }),
+it.scoped(
+  "an Open PageRank answer without `as_of` and `invalid` gives figures without an index",
+  () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      opr.script(FakeOpenPageRank.body({ as_of: undefined, invalid: undefined }))
+      const [outcome] = yield* ask(opr, "example.com")
+      assert.hasAllKeys(outcome, ["_tag", "metrics"])
+    }),
 )
 
 for (const former of [{ path: "/api/v1.0/getPageRank" }, { key: "a-key-of-the-former-service" }]) {
@@ -96,7 +100,7 @@ for (const change of [
   )
 }
 
-it.scoped("Open PageRank bills a row for each domain, also for one that it does not know", () =>
+it.scoped("Open PageRank bills a row for each domain, even for one that it does not know", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     const urls = ["example.com/a", "example.com/b", FakeOpenPageRank.unknown]

@@ -43,7 +43,7 @@ const openPageRank = [
 
 const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 
-describe("RankList", () => {
+describe("reading a rank list", () => {
   it.effect.each([
     ["common-crawl", commonCrawl, ["facebook.com", "www.google.com"]],
     ["majestic", majestic, ["google.com", "xn--fa-hia.de"]],

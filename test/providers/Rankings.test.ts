@@ -43,7 +43,7 @@ for (const [name, database] of databases) {
     )
 
     test(
-      "the current ranking has the name and the time of the last import",
+      "the current ranking has the name and time of the last import",
       Effect.gen(function* () {
         const { current } = yield* Rankings
         assert.deepStrictEqual(yield* current, Option.none())
@@ -68,7 +68,7 @@ for (const [name, database] of databases) {
     )
 
     test(
-      "the better rank counts if a rank list has a host name twice",
+      "if a rank list contains a host name twice, the better rank counts",
       Effect.gen(function* () {
         yield* replace(
           Stream.make(list(["a.com", 5], ["a.com", 2], ["b.com", 1]), list(["a.com", 3])),

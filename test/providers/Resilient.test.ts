@@ -40,7 +40,7 @@ const test = (name: string, effect: () => Effect.Effect<void>) =>
     runInVirtualTime(Effect.provide(effect(), Logger.replace(Logger.defaultLogger, logger)))
   })
 
-test("a call that takes longer than the timeout fails", () =>
+test("a vendor call that takes longer than the timeout fails", () =>
   Effect.gen(function* () {
     const { call, script } = setUp()
     script(hang, after("9 seconds"))
@@ -48,8 +48,8 @@ test("a call that takes longer than the timeout fails", () =>
     assert.strictEqual(yield* call(), "ok")
   }))
 
-describe("the circuit", () => {
-  test("opens after 15 failures in a row of two accounts, and lets one call through as a probe", () =>
+describe("the circuit of a vendor", () => {
+  test("the circuit opens after 15 failures in a row from two accounts, then lets one call through as a probe", () =>
     Effect.gen(function* () {
       const { always, call, calls, circuit, times } = setUp()
       always(after("1 second", fails("Unavailable")))
@@ -70,7 +70,7 @@ describe("the circuit", () => {
       assert.deepStrictEqual(yield* times(3), ["ok"])
     }))
 
-  test("stays closed when one account alone has failed calls, or calls of several", () =>
+  test("the circuit stays closed if only one account's calls fail, or only calls for several accounts", () =>
     Effect.gen(function* () {
       const { always, call, circuit, times } = setUp()
       always(fails("Unavailable"))
@@ -79,7 +79,7 @@ describe("the circuit", () => {
       assert.isUndefined((yield* circuit).openReason)
     }))
 
-  test("lets another probe through after an interrupted one", () =>
+  test("the circuit lets another probe through after an interrupted one", () =>
     Effect.gen(function* () {
       const { always, call, times } = setUp()
       always(fails("Unreachable"))
@@ -94,7 +94,7 @@ describe("the circuit", () => {
       assert.strictEqual(yield* call(), "ok")
     }))
 
-  test("does not count calls that are refused for a target", () =>
+  test("the circuit does not count calls that are refused because of a target", () =>
     Effect.gen(function* () {
       const { always, circuit, times } = setUp()
       always(fails("Rejected"))
@@ -104,8 +104,8 @@ describe("the circuit", () => {
     }))
 })
 
-describe("refusals", () => {
-  test("stop the calls to Moz while 40 answers with a 4xx lie within five minutes", () =>
+describe("refused calls to Moz", () => {
+  test("calls to Moz stop after 40 answers with a 4xx within five minutes", () =>
     Effect.gen(function* () {
       const { always, call, calls, times } = setUp({ maxRefusals: 40 })
       always(fails("Rejected"))
@@ -118,7 +118,7 @@ describe("refusals", () => {
       assert.strictEqual(yield* call(), "Rejected")
     }))
 
-  test("and the calls in flight stay below the 50 at which Moz's penalty begins", () =>
+  test("refused calls and calls in flight together stay below the 50 at which Moz's penalty begins", () =>
     Effect.gen(function* () {
       const { always, call, calls } = setUp({ maxRefusals: 40 })
       always(after("1 second", fails("Rejected")))
@@ -144,7 +144,7 @@ test("a vendor's pause is obeyed by every call", () =>
   }))
 
 describe("an exhausted vendor", () => {
-  test("is asked by one call every ten minutes, and the log says so once", () =>
+  test("an exhausted vendor gets one call every ten minutes, and this is logged once", () =>
     Effect.gen(function* () {
       const { always, call, calls, circuit, times } = setUp()
       always(after("1 second", fails("Exhausted")))
@@ -168,7 +168,7 @@ describe("an exhausted vendor", () => {
       )
     }))
 
-  test("is asked again when the period that it names has ended", () =>
+  test("an exhausted vendor is asked again when the period that it names has ended", () =>
     Effect.gen(function* () {
       const { call, script, times } = setUp()
       script(fails("Exhausted", Duration.minutes(7)))
@@ -178,7 +178,7 @@ describe("an exhausted vendor", () => {
     }))
 })
 
-test("the last ten failed calls are remembered, newest first, and the latency", () =>
+test("a vendor's last ten failed calls and its latency are remembered", () =>
   Effect.gen(function* () {
     const { always, circuit, script, times } = setUp()
     always(after("2 seconds", fails("Unreachable")))

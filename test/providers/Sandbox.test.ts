@@ -10,7 +10,7 @@ import * as Sandbox from "../../src/providers/vendors/Sandbox.ts"
 import * as MonotonicClock from "../../src/check/MonotonicClock.ts"
 import { tags, targets } from "../support/lookup.ts"
 
-// `xn--` begins an encoded label, and most of those that are made at random are invalid.
+// Exclude `xn--`, which begins an encoded label, because most random ones are invalid.
 const label = FastCheck.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/).filter(
   (text) => !text.startsWith("xn--"),
 )

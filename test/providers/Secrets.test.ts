@@ -4,9 +4,9 @@ import * as Secrets from "../../src/providers/vendors/Secrets.ts"
 
 const secret = fc.string({ unit: "grapheme", minLength: 8, maxLength: 60 })
 
-describe("text from a provider", () => {
+describe("secrets in text from a provider", () => {
   it.prop(
-    "a secret is removed from a text that contains the secret plain or percent-encoded",
+    "a secret is removed from a text that contains it in plain or percent-encoded form",
     { secret, before: fc.string({ maxLength: 10 }), after: fc.string({ maxLength: 10 }) },
     ({ after, before, secret }) => {
       const remove = Secrets.remover(["another secret", secret])

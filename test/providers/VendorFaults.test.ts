@@ -1,4 +1,4 @@
-/** What each adapter reports when its vendor fails, and that its next call works. */
+/** Tests what each adapter reports when its vendor fails, and that its next call works. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -32,7 +32,10 @@ interface Fake {
 
 type Failures = typeof FakeVendor.failures
 
-/** Each vendor, its own failures, and a part of the path of the calls that fail. */
+/**
+ * For each vendor: its name, its fake, the failures peculiar to its protocol and, optionally, a
+ * substring of the path; only calls whose path contains it fail.
+ */
 const vendors: ReadonlyArray<
   readonly [name: string, Effect.Effect<Fake, unknown, Scope.Scope>, own: Failures, path?: string]
 > = [

@@ -1,5 +1,5 @@
 /**
- * Runs the proxies of the guide "Operating" in front of the service. They are Debian's
+ * Runs the reverse proxies of the guide "Operating" in front of the service. They are Debian's
  * (`apt-get install nginx-light caddy`), or the programs in `NGINX` and `CADDY`.
  */
 import { chmodSync, writeFileSync } from "node:fs"
@@ -27,7 +27,7 @@ interface Proxy {
   readonly configuration: string
 }
 
-/** The guide's configuration without TLS, between the port and the upstream. */
+/** The guide's configuration without TLS, with the port and the upstream filled in. */
 const proxies = {
   nginx: (port: number, upstream: string, cwd: string): Proxy => {
     const [block = ""] = guide(heading, "nginx")
@@ -120,7 +120,7 @@ describe.each(["nginx", "caddy"] as const)("%s with the configuration of the gui
         const tooLarge = yield* send(url, account.key, " ".repeat(600 * 1024))
         assert.deepInclude(JSON.parse(tooLarge.text), { success: false })
         assert.strictEqual(tooLarge.status, 413)
-        // The service ignores the case, repeated slashes and a slash at the end.
+        // The service ignores letter case, repeated slashes and a trailing slash.
         const spellings = ["/METRICS", "//metrics//", "/Health//Live", "/health/ready/"]
         const admin = ["/admin/v1/audit", "/admin/openapi.json"]
         const adminSpellings = ["/Admin/V1/audit", "//admin//v1/audit/", "/%61dmin/v1/audit"]
@@ -143,7 +143,8 @@ describe.each(["nginx", "caddy"] as const)("%s with the configuration of the gui
         incoming.on("data", (chunk: Buffer) => (body += chunk.toString()))
         incoming.on("end", () => {
           batches.push(body)
-          // The first answer leaves a kept-alive connection, on which the second batch is lost.
+          // The first answer leaves a kept-alive connection open, on which the second batch is
+          // lost.
           if (batches.length === 1) outgoing.end("{}")
           else incoming.socket.destroy()
         })

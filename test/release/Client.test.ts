@@ -1,4 +1,4 @@
-/** The examples of the README and the guide, run unchanged against the program. */
+/** Runs the client examples of the README and the guide unchanged against the program. */
 import { execFile } from "node:child_process"
 import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -87,7 +87,7 @@ describe("the examples of the README and the guide", () => {
         ].join("\n")
         assert.deepStrictEqual(runs, [
           [9, 8, 7].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
-          // The list has an idempotency key: only its first run is charged.
+          // The list has an idempotency key, so only its first run is charged.
           [lines, lines, lines],
           [lines, lines, lines],
         ])
@@ -105,7 +105,10 @@ const asJavaScript = (folder: string, file: string) => {
   return script
 }
 
-/** A project without Effect, and how to read the files of a package that it has installed. */
+/**
+ * Makes a project without Effect. Returns it with a function that reads the files of an installed
+ * package.
+ */
 const installing = Effect.map(consumer, (project) => {
   for (const name of ["effect", "@effect"]) rmSync(join(project, "node_modules", name))
   const reader = (name: string) => (file: string) =>
@@ -113,24 +116,26 @@ const installing = Effect.map(consumer, (project) => {
   return { project, client: reader("authority-metrics-client"), whole: reader("authority-metrics") }
 })
 
-describe("the packed client", () => {
-  it.scopedLive("the whole package has the same clients, as its main export and as /client", () =>
-    Effect.gen(function* () {
-      const { client, whole } = yield* installing
-      const { exports } = JSON.parse(whole("package.json"))
-      assert.deepStrictEqual(exports["."], exports["./client"])
-      assert.strictEqual(exports["./client"].default, "./client.js")
-      for (const file of ["client.js", "client-effect.js"]) {
-        assert.strictEqual(whole(file), client(file))
-      }
-      for (const example of examples) {
-        const renamed = example.replace('"authority-metrics-client', '"authority-metrics/client')
-        assert.include(whole("README.md"), renamed)
-      }
-    }),
+describe("the packed client package", () => {
+  it.scopedLive(
+    "the whole package contains the same clients, as its main export and as /client",
+    () =>
+      Effect.gen(function* () {
+        const { client, whole } = yield* installing
+        const { exports } = JSON.parse(whole("package.json"))
+        assert.deepStrictEqual(exports["."], exports["./client"])
+        assert.strictEqual(exports["./client"].default, "./client.js")
+        for (const file of ["client.js", "client-effect.js"]) {
+          assert.strictEqual(whole(file), client(file))
+        }
+        for (const example of examples) {
+          const renamed = example.replace('"authority-metrics-client', '"authority-metrics/client')
+          assert.include(whole("README.md"), renamed)
+        }
+      }),
   )
 
-  it.scopedLive("both packed clients have the same class of each error", () =>
+  it.scopedLive("both packed clients share the same error classes", () =>
     Effect.gen(function* () {
       const project = yield* consumer
       const code = `import * as promise from "authority-metrics-client"

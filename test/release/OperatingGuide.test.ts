@@ -23,7 +23,7 @@ const type = (cwd: string, block: string) =>
 
 const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
 
-describe("the guide to operating", () => {
+describe("the commands of the operating guide", () => {
   it.scopedLive(
     "the operating guide's commands create the first account and its key while the service runs",
     () =>
@@ -83,7 +83,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the operating guide's commands write the heads of the ledger and prove that it continues them",
+    "the operating guide's commands write the heads of the ledger, and prove later that it still matches them",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -22,7 +22,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
     Effect.flatMap((sql) =>
       Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true }),
     ),
-    // CREATE DATABASE and ALTER SYSTEM run in no transaction.
+    // CREATE DATABASE and ALTER SYSTEM cannot run in a transaction.
     Effect.provide(PgClient.layer({ url: Redacted.make(url) })),
   )
 

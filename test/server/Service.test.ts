@@ -1,4 +1,7 @@
-/** The public entries: the service with layers of one's own, and the service for tests. */
+/**
+ * Tests the public entry points: the service with layers of the host program, and the service for
+ * tests.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -53,7 +56,7 @@ const countingVendor = () => {
   return { calls, layer }
 }
 
-/** Checks the URLs at a service that is built and released for this. */
+/** Starts a service, checks the URLs with it, and stops it. */
 const checkOnce = (
   options: Server.Options,
   urls: ReadonlyArray<string>,
@@ -68,7 +71,7 @@ const checkOnce = (
     return { key, outcomes, left }
   }).pipe(Effect.scoped)
 
-describe("a service with the program's own vendor", () => {
+describe("a service embedded with the host program's vendor", () => {
   const urls = ["example.com", "example.net", "example.org"]
   const outcomes = [
     checked("example.com", Provider.Fake.figures),
@@ -92,7 +95,7 @@ describe("a service with the program's own vendor", () => {
         assert.strictEqual(first.left, 8)
         assert.isTrue(vendor.calls.every((targets) => targets <= 2))
 
-        // Another process on the same database has the account, its credits and the figures.
+        // The database already has the account, its credits and the figures from the first service.
         const callsBefore = vendor.calls.length
         const again = yield* checkOnce(
           { vendor: vendor.layer, settings },
@@ -105,7 +108,7 @@ describe("a service with the program's own vendor", () => {
   )
 
   it.scopedLive(
-    "the service does not retry failed calls to a MetricsProvider that the user's program supplies",
+    "the service does not retry failed calls to a MetricsProvider that the host program supplies",
     () =>
       Effect.gen(function* () {
         const vendor = countingVendor()
@@ -123,9 +126,9 @@ describe("a service with the program's own vendor", () => {
   )
 })
 
-describe("a service with a ledger of the program's own", () => {
+describe("a service embedded with the host program's ledger", () => {
   it.scopedLive(
-    "the service takes the credits from the program's own ledger, and the accounts and keys from the database",
+    "the service takes the credits from the host program's ledger, and the accounts and keys from the database",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile
@@ -195,7 +198,7 @@ describe("a service with a ledger of the program's own", () => {
   )
 })
 
-it.scopedLive("a ledger of the program's own that never answers keeps no request", () =>
+it.scopedLive("a host program's ledger that never answers does not block requests", () =>
   Effect.gen(function* () {
     const never = Layer.map(ledgerOf([]), (context) =>
       Context.add(context, Server.CreditLedger, {
@@ -232,7 +235,9 @@ it.scopedLive("a ledger of the program's own that never answers keeps no request
   }),
 )
 
-/** A ledger in memory, which is none of the service's ledgers. It records the calls that pay. */
+/**
+ * A ledger in memory that is not one of the service's own. It records the calls that can charge.
+ */
 const ledgerOf = (calls: Array<keyof Server.CreditLedger["Type"]>) =>
   Layer.effect(
     Server.CreditLedger,
@@ -289,7 +294,7 @@ describe("the service for tests", () => {
     assert.strictEqual((await clientOf(service).check(["example.com"])).creditsUsed, 1)
   })
 
-  it("a provider's figures that are not numbers fail their URL alone, which is not charged", async () => {
+  it("figures that are not numbers fail only their own URL, which is not charged", async () => {
     const figures = JSON.parse(`{
       "example.com": { "domainAuthority": 91, "pageAuthority": 74 },
       "example.net": { "domainAuthority": "91", "pageAuthority": 74 },

@@ -8,7 +8,7 @@ import * as memory from "../support/memory.ts"
 import { ledgerInTime } from "../../src/server/Service.ts"
 import { credits, newHold } from "../../scripts/support/ledger.ts"
 
-it.effect("each method that a request waits for ends 1.5 s after the deadline", () =>
+it.effect("each ledger method that a request waits for ends 1.5 s after the deadline", () =>
   Effect.gen(function* () {
     const never = () => Effect.uninterruptible(Effect.never)
     const all = { balance: never, open: never, settle: never, charge: never, budgets: never }

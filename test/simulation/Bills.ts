@@ -1,6 +1,6 @@
 /**
- * Compares the counts of all replicas with the bills that the vendors keep. Counts may be missing
- * only of processes that died, and may be added twice only when the store was in trouble. No process
+ * Compares the counts of all replicas with the bills that the vendors keep. A count may be missing
+ * only if its process died, and may be added twice only if the store was in trouble. No process
  * buys more rows in a month than the ceiling.
  */
 import Database from "better-sqlite3"
@@ -14,17 +14,17 @@ interface Options {
   readonly world: World
   readonly faults: Faults
   readonly file: string
-  /** The most rows of a month at a vendor. */
+  /** Returns the most rows that may be bought from a provider in a month. */
   readonly ceilingOf: (provider: string) => number | undefined
 }
 
-/** How long after trouble of the store its sums may not be read. */
+/** For how many milliseconds after trouble of the store the sums may be unreadable. */
 const troubleMs = 8000
 
 export class Bills {
   private readonly options: Options
   private readonly calls: Array<{ readonly call: Call; readonly month: number }> = []
-  /** The processes whose time of day has jumped: nobody can say in which month they are. */
+  /** The names of the processes whose clock has jumped: nobody can tell in which month they are. */
   private readonly jumped = new Set<string>()
   private readonly database: Database.Database
 
@@ -37,7 +37,7 @@ export class Bills {
     this.database.close()
   }
 
-  /** A process sends a call to a vendor. */
+  /** Records that a process sends a call to a vendor. */
   begins(call: Call, { clockAheadMs, name }: Process): void {
     if (clockAheadMs !== 0) this.jumped.add(name)
     const month = startOf("month", this.options.world.now + clockAheadMs)
@@ -45,8 +45,8 @@ export class Bills {
   }
 
   /**
-   * True when `more` rows may pass the ceiling. In trouble the counts may have been added twice. A
-   * call counts in the month in which it ends, so the months are not told apart here.
+   * Returns true if `more` rows may exceed the ceiling. In trouble, the counts may have been added
+   * twice. A call counts in the month in which it ends, so the months are not told apart here.
    */
   isAtCeiling(provider: string, more: number): boolean {
     const ceiling = this.options.ceilingOf(provider) ?? Number.POSITIVE_INFINITY
@@ -55,13 +55,16 @@ export class Bills {
     return times * own.reduce((sum, { call }) => sum + call.pages.size, 0) + more > ceiling
   }
 
-  /** True when a ceiling could perhaps not be checked since the time. */
+  /**
+   * Returns true if the store may have been unreadable since that time, so that no ceiling could be
+   * checked.
+   */
   mayNotRead(provider: string, since: number): boolean {
     const { ceilingOf, faults } = this.options
     return ceilingOf(provider) !== undefined && faults.troubleAt >= since - troubleMs
   }
 
-  /** Returns what is wrong with the counts when all calls have ended. */
+  /** Returns what is wrong with the counts once all calls have ended. */
   audit(): ReadonlyArray<string> {
     const stored = decodeSums(
       this.database

@@ -12,13 +12,16 @@ export class Call {
   readonly startedAt: number
   /** Infinite while the call is in flight. */
   endedAt = Number.POSITIVE_INFINITY
-  /** A fault made the whole call slow or made it fail. */
+  /** True if a fault made the whole call slow or made it fail. */
   hasFault = false
-  /** The vendor asked for a pause: its rate limit was exceeded, or its quota is used up. */
+  /**
+   * True if the vendor asked for a pause, because its rate limit was exceeded or its quota is used
+   * up.
+   */
   asksForPause = false
   /** The rows that the vendor bills. */
   billedRows = 0
-  /** The process cannot know what the vendor bills. */
+  /** True if the process cannot know what the vendor bills. */
   isAnswerLost = false
   /** The pages or domains whose rows a fault has removed or spoilt. */
   readonly spoilt = new Set<string>()

@@ -1,8 +1,8 @@
-/** The faults. The seed decides which of them occur, and how often. */
+/** Decides from the seed which faults occur in a simulation, and how often. */
 import { Random } from "./Random.ts"
 import type { World } from "./World.ts"
 
-/** How likely each fault is at each opportunity, in a seed that has this fault. */
+/** How likely each fault is at each opportunity, in seeds that have this fault. */
 const chances = {
   "store: busy at BEGIN": 0.03,
   "store: connection lost at BEGIN": 0.02,
@@ -36,8 +36,8 @@ const chances = {
 } as const
 
 /**
- * Faults of a whole process or the whole store. If a seed has such a fault, it occurs once or
- * twice.
+ * Faults of a whole process or of the whole store. In a seed that has such a fault, it occurs once
+ * or twice.
  */
 const events = [
   "crash",
@@ -49,7 +49,7 @@ const events = [
   "outage: the store stops answering",
 ] as const
 
-/** How far a clock jumps at most, in milliseconds. A lease may end so much later. */
+/** The largest jump of a clock, in milliseconds. A lease may end later by as much. */
 export const maxJumpMs = 20_000
 
 type Fault = keyof typeof chances
@@ -57,14 +57,14 @@ export type Event = (typeof events)[number]
 type Conflict = `store: conflict at ${string}`
 
 /**
- * The store answers this share of the statements and COMMITs by 40001, as a distributed engine may.
- * No request may fail because of that, so a conflict does not count as trouble.
+ * The share of statements and COMMITs that the store fails with error 40001, as a distributed
+ * engine may. No request may fail because of that, so a conflict does not count as trouble.
  */
 const conflictChance = 0.1
 
 /**
- * The share of the reads outside of a transaction whose answer takes a while, as it does from a
- * server, and the longest time in milliseconds. No request may fail because of that.
+ * The share of reads outside a transaction whose answer is delayed, as a server's may be, and the
+ * longest delay in milliseconds. No request may fail because of that.
  */
 const lateReadChance = 0.2
 const lateReadMs = 40
@@ -80,7 +80,7 @@ export const kinds: ReadonlyArray<string> = [
 ]
 
 /**
- * This share of the seeds has faults of a single kind. The traces of these seeds are easier to
+ * The share of seeds that have faults of a single kind, which makes their traces easier to
  * understand.
  */
 const quietShare = 0.2
@@ -93,7 +93,7 @@ export class Faults {
   /** The ids of the requests whose data the store refuses. */
   readonly refused = new Set<string>()
   private isOver = false
-  // Of its own, so that the other faults of a seed stay as they are.
+  // Has its own random stream, so that the other faults of a seed stay as they are.
   private readonly conflicts: Random
   private readonly hasConflicts: boolean
   private readonly lateReads: Random
@@ -104,7 +104,10 @@ export class Faults {
   /** The faults of a whole process or store, with their times in milliseconds from the start. */
   readonly events: ReadonlyArray<{ readonly event: Event; readonly atMs: number }>
 
-  /** Faults happen within the first `lengthMs`. `conflicts` is true when the store must have some. */
+  /**
+   * Faults happen within the first `lengthMs`. If `conflicts` is true, the store has some
+   * conflicts.
+   */
   constructor(world: World, lengthMs: number, conflicts: boolean) {
     this.world = world
     this.conflicts = new Random(world.seed, 102)
@@ -140,7 +143,7 @@ export class Faults {
     return true
   }
 
-  /** Decides whether the store answers by a conflict now. Counts the conflict if so. */
+  /** Decides whether the store reports a conflict now. Counts the conflict if so. */
   conflict(at: "a statement" | "COMMIT", process: string): boolean {
     if (!this.hasConflicts || this.isOver || !this.conflicts.chance(conflictChance)) return false
     this.happens(`store: conflict at ${at}`, process)
@@ -159,29 +162,32 @@ export class Faults {
     return this.events.some(({ event }) => event.startsWith("clock jumps")) ? maxJumpMs : 0
   }
 
-  /** Records a fault. */
   happens(fault: Fault | Event | Conflict | "store: late answer to a read", process: string): void {
     this.world.count(fault)
     this.world.note(process, `FAULT ${fault}`)
   }
 
-  /** The store or a process has trouble for `ms` from now, so that requests may fail. */
+  /**
+   * Records that the store or a process has trouble for `ms` from now, so that requests may fail.
+   */
   trouble(ms = 0): void {
     this.troubleAt = Math.max(this.troubleAt, this.world.now + ms)
   }
 
-  /** A process or its clock stands still or jumps for `ms` from now, so answers may be late. */
+  /**
+   * Records that a process stands still, or that its clock jumps, for `ms` from now, so that
+   * answers may be late.
+   */
   stall(ms: number): void {
     this.trouble(ms)
     this.stalledAt = Math.max(this.stalledAt, this.world.now + ms)
   }
 
-  /** A duration of a fault in milliseconds. */
   between(least: number, most: number): number {
     return this.random.between(least, most)
   }
 
-  /** From now on nothing goes wrong. */
+  /** Ends all faults. */
   stop(): void {
     this.isOver = true
   }

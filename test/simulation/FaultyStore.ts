@@ -1,5 +1,5 @@
 /**
- * The real SQL stores on a real file of SQLite, with faults between the client and the file. The
+ * The real SQL stores on a real SQLite file, with faults between the client and the file. The
  * connection can be lost, as one to PostgreSQL can, so the answer to a COMMIT can be lost too.
  */
 import { SqlError } from "@effect/sql/SqlError"
@@ -16,7 +16,7 @@ import { never, type Process, type World } from "./World.ts"
 export const layer = (file: string) =>
   Layer.provideMerge(Migrations.layer, Sqlite.layer(file)).pipe(Layer.orDie)
 
-/** A time in which the store refuses connections or does not answer. */
+/** A period in which the store refuses connections or does not answer. */
 export interface Outage {
   readonly kind: "refuses" | "hangs"
   /** Milliseconds of `World.now`. */
@@ -122,7 +122,10 @@ export const injectFaults = (options: Options) =>
       return done
     }
 
-    /** Refuses the rows of a request in a table, also when the batch is committed in halves. */
+    /**
+     * Returns whether the statement writes a refused request's rows, even if its batch is committed
+     * in halves.
+     */
     const isRefused = (text: string, params: ReadonlyArray<unknown>) => {
       const [, table] = insertOfBooks.exec(text) ?? []
       if (table === undefined) return false
@@ -141,7 +144,7 @@ export const injectFaults = (options: Options) =>
       run: Effect.Effect<A, SqlError>,
     ) => {
       if (faults.strikes("store: connection lost at a statement", name)) return troubled(lost)
-      // No other fault outside of a transaction: a statement there only reads.
+      // Outside a transaction there is no other fault, because statements there only read.
       if (!isOpen) return late(run)
       if (faults.conflict("a statement", name)) return conflict
       if (/^\s*INSERT INTO entries/.test(text)) hasCharged = true
@@ -201,10 +204,10 @@ export const injectFaults = (options: Options) =>
     return { afterCrash: () => setOpen(false) }
   })
 
-/** The statements that write a request's rows, with the name of the table. */
+/** The statements that write the rows of a request, with the name of the table. */
 const insertOfBooks = /^\s*INSERT INTO (entries|holds|receipts) /
 
-/** In the rows, which are one JSON parameter. */
+/** The request ids in the rows, which are a single JSON parameter. */
 const requestIds = /(?<=")[ABC]-\d+(?=")/g
 
 const failure = (code: string, message: string) =>

@@ -1,6 +1,7 @@
 /**
  * Watches the calls of all replicas to the vendors. While the store and the processes work, a
- * replica must not buy for a request what another one had bought and stored before that request.
+ * replica must not buy figures for a request that another replica had bought and stored before that
+ * request.
  */
 import type { Call, Caller } from "./Call.ts"
 import type { Faults } from "./Faults.ts"
@@ -9,15 +10,15 @@ import type { World } from "./World.ts"
 interface Options {
   readonly world: World
   readonly faults: Faults
-  /** How long no replica must buy figures anew, in milliseconds. */
+  /** For how many milliseconds after a purchase no replica may buy the same figures again. */
   readonly knownMs: number
-  /** How long after trouble a replica may buy what another one has bought, in milliseconds. */
+  /** For how many milliseconds after trouble a replica may buy what another one has bought. */
   readonly excusedMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
 }
 
-/** How long after a call its figures are stored, in milliseconds. */
+/** How many milliseconds after a call its figures are stored. */
 const storedMs = 600
 
 /** The longest time from the beginning of a lookup until it reads the store, in milliseconds. */
@@ -32,7 +33,7 @@ export class Purchases {
     this.options = options
   }
 
-  /** A call begins to buy a page, for lookups that began at the times `wantedAt`. */
+  /** Records that a call begins to buy a page, for lookups that began at the times `wantedAt`. */
   begins(call: Call, page: string, wantedAt: ReadonlyArray<number>): void {
     const { faults, knownMs, problem } = this.options
     const bought = this.bought.get(`${call.provider} ${page}`)
@@ -45,7 +46,7 @@ export class Purchases {
     )
   }
 
-  /** The call has given figures for the page. */
+  /** Records that the call has given figures for the page. */
   gives(call: Call, page: string): void {
     const { world } = this.options
     const id = `${call.provider} ${page}`

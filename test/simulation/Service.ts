@@ -57,14 +57,15 @@ export const leaseMs = 15_000
 /** How long a replica takes to start again after a crash. */
 const restartMs = 400
 
-/** A request as a client sends it. */
 export interface Ask {
   readonly apiKey: string
   readonly urls: ReadonlyArray<string>
   readonly idempotencyKey: string | undefined
-  /** Asks where each figure comes from. */
+  /** True to ask where each figure comes from. */
   readonly provenance?: boolean
-  /** The header `max-age`, in milliseconds. */
+  /**
+   * The greatest age of figures that the client accepts (the header's `max-age`), in milliseconds.
+   */
   readonly maxAgeMs?: number | undefined
 }
 
@@ -98,11 +99,17 @@ interface Options {
   readonly purchases: Purchases
   readonly bills: Bills
   readonly file: string
-  /** Runs what belongs to no replica: the network, the clients, and the restarts of replicas. */
+  /**
+   * Runs everything that belongs to no replica: the network, the clients, and the restarts of
+   * replicas.
+   */
   readonly outside: Process
   readonly outage: () => Store.Outage | undefined
   readonly problem: (text: string) => void
-  /** Called with the id of each request that reaches a process, and with its vendors. */
+  /**
+   * Called for each request that reaches a process, with the request's id and the process's
+   * vendors.
+   */
   readonly onRequestId: (ask: Ask, requestId: RequestId, vendors: VendorWatch) => void
 }
 
@@ -151,7 +158,7 @@ export class Replica {
     }
   }
 
-  /** Runs an effect in the present process. */
+  /** Runs an effect in the replica's current process. */
   run<A, E>(effect: Effect.Effect<A, E, Services>, callback: (exit: Exit.Exit<A, E>) => void) {
     if (this.life === undefined) return callback(Exit.die(new Error(`${this.name} is down`)))
     Runtime.runFork(this.life.runtime)(effect).addObserver(callback)
@@ -165,7 +172,7 @@ export class Replica {
     this.current?.thaw()
   }
 
-  /** Sets how far the clock of the replica is ahead. */
+  /** Sets how far the replica's clock is ahead. */
   setClock(aheadMs: number): void {
     if (this.current !== undefined) this.current.clockAheadMs = aheadMs
     this.life?.vendors.watch.forgetKnown()
@@ -189,7 +196,7 @@ export class Replica {
     world.after(outside, restartMs, () => this.start())
   }
 
-  /** Ends the replica for good. */
+  /** Stops the replica for good. */
   close(): void {
     this.current?.kill()
     this.current = undefined
@@ -245,13 +252,13 @@ export class Replica {
       Effect.locally(FiberRef.currentLoggers, HashSet.make(this.logger(process))),
     )
     process.fork(main).addObserver((exit) => {
-      // Another process may have the file locked.
+      // The process may fail to start while another one has the file locked.
       world.note(process.name, `did not start: ${Exit.isFailure(exit) ? exit.cause._tag : ""}`)
       if (this.current === process) this.crash()
     })
   }
 
-  /** Shows the log in the recorded trace. */
+  /** Writes the process's log to the recorded trace. */
   private logger(process: Process) {
     const { notes } = this.options.world
     return Logger.make(({ cause, message }) => {

@@ -1,6 +1,6 @@
 /**
- * The whole service in the simulated world. `npm run simulate` runs more seeds, and
- * `npm run mutants` shows that the simulation finds bugs.
+ * Tests the whole service in the simulated world. `npm run simulate` runs more seeds, and `npm run
+ * mutants` shows that the simulation finds bugs.
  */
 import { execFile, execFileSync } from "node:child_process"
 import { readdirSync } from "node:fs"
@@ -38,7 +38,7 @@ describe("the simulation", () => {
     (seed) => assert.deepStrictEqual(simulate(template, seed).problems, []),
   )
 
-  it("the books are equal, and no request fails, when the store answers one in ten statements and COMMITs by 40001", async () => {
+  it("the books add up and no request fails when the store fails one in ten statements and COMMITs with error 40001", async () => {
     let [atStatements, atCommits] = [0, 0]
     for (let seed = 301; seed <= 340; seed++) {
       const { counts, problems } = simulate(template, seed, { conflicts: true })

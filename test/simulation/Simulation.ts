@@ -1,6 +1,7 @@
 /**
- * Runs one seed. Replicas, clients and faults run for some seconds. Then the faults end, and the
- * calm begins: every request, hold and circuit must come to its end, and the books must add up.
+ * Runs one seed. Replicas, clients and faults run for some seconds. Then the faults end and the
+ * calm begins, in which every request, hold and circuit must come to its end, and the books must
+ * add up.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -28,38 +29,43 @@ import { Stuck, World } from "./World.ts"
 import { wrongSums } from "./wrongSums.ts"
 
 /**
- * How long after trouble a replica may buy what another one buys: the store rests after a failure,
- * and a call may take all the time of a request.
+ * For how many milliseconds after trouble a replica may buy what another one buys: the cache skips
+ * the store for a while after a failure, and a call may take all the time of a request.
  */
 const excusedMs = 12_000
 
 interface Options {
-  /** Keeps the notes of everything that happens, to print them. */
+  /** True to keep the notes of everything that happens, so that they can be printed. */
   readonly record?: boolean
-  /** Leaves out all requests but these. */
+  /** The numbers of the only requests to send (default: all). */
   readonly only?: ReadonlySet<number>
-  /** True: the store answers 40001 now and then. Default: in three of ten seeds. */
+  /**
+   * True if the store sometimes fails with error 40001. By default, it does so in three of ten
+   * seeds.
+   */
   readonly conflicts?: boolean
 }
 
 export interface Result {
   readonly seed: number
-  /** The promises that were broken. Empty when the seed passes. */
+  /** The violated promises. Empty if the seed passes. */
   readonly problems: ReadonlyArray<string>
   /** A hash of everything that happened. */
   readonly trace: number
   readonly steps: number
   readonly simulatedMs: number
   readonly counts: ReadonlyMap<string, number>
-  /** The numbers of the requests that were sent. `Options.only` takes some of them. */
+  /** The numbers of the requests that were sent. `Options.only` can select some of them. */
   readonly requests: ReadonlyArray<number>
   readonly notes: ReadonlyArray<string>
 }
 
-/** How long after its first answer a client repeats an idempotency key. Answers are kept 24 hours. */
+/**
+ * How long after its first answer a client repeats an idempotency key. Answers are kept for 24
+ * hours.
+ */
 const muchLaterMs = 23 * 60 * 60 * 1000
 
-/** Runs one seed. */
 export const simulate = (template: Template, seed: number, options: Options = {}): Result => {
   const world = new World(seed, options)
   const random = new Random(seed, 404)
@@ -99,7 +105,10 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     .map((name) => new Replica(name, replicaOptions))
   const replicas = [first, ...others] as const
 
-  /** When the events of each kind end at each replica; milliseconds of `World.now`. */
+  /**
+   * When the last event of each kind ends on each replica, in `World.now` milliseconds. Keyed by
+   * replica and kind.
+   */
   const eventsEnd = new Map<string, number>()
   const strike = (event: Event) => {
     const replica = random.pick(replicas)
@@ -156,9 +165,10 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     yield* within(60_000, answered, () =>
       witness.unanswered.forEach(({ name }) => problem(`${name} is not answered`)),
     )
-    // A slow statement or COMMIT that began before may last longer than the answers took.
+    // A slow statement or COMMIT that began earlier may still be running after all answers have
+    // come.
     yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
-    // Long enough ago, trouble excuses no purchase in the calm.
+    // Once trouble is long enough ago, it excuses no purchase in the calm.
     if (others.length > 0) yield* Effect.sleep(faults.troubleAt + excusedMs + 1 - world.now)
     yield* calm({ world, faults, witness, bills, file, replicas, template, problem })
   })
@@ -169,7 +179,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     isOver = true
   })
   const { stackTraceLimit } = Error
-  // Faults make many errors, and their stacks take a sixth of the time.
+  // Faults cause many errors, whose stack traces would take a sixth of the time.
   if (options.record !== true) Error.stackTraceLimit = 0
   try {
     world.run(() => isOver || problems.size > 0)
@@ -199,7 +209,6 @@ interface Calm {
   readonly faults: Faults
   readonly witness: Witness
   readonly bills: Bills
-  /** The database file. */
   readonly file: string
   readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
   readonly template: Template
@@ -230,7 +239,7 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
     const longestMs = leaseMs + faults.lateLeaseMs + 10_000
     yield* within(longestMs, until(isReleased), () => problem("a hold does not end"))
 
-    // At its ceiling a vendor is not asked for some minutes, or until the month ends.
+    // A vendor at its ceiling is not asked for some minutes, or until the month ends.
     const isUsable = ({ isExhausted, isPaused, openReason, provider }: Circuit) =>
       (openReason === undefined && !isPaused) || (isExhausted && bills.isAtCeiling(provider, 1))
     const circuits = (replica: Replica) =>
@@ -253,7 +262,7 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
         Effect.flatMap(ApiKeys, (keys) => keys.update(budget.key, { budget: raised })),
       )
     }
-    // The first request may be the trial of a circuit that was open.
+    // The first request may be the probe of a circuit that was open.
     for (const replica of replicas)
       yield* lastRequest(replica, 0, [`trial-${replica.name}.example.com`])
     const fresh = ["fresh.example.com/1", "fresh.example.com/2"]
@@ -285,7 +294,7 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
     }
 
     world.sleep(muchLaterMs)
-    // After the long sleep, each process notes that it runs, and deletes what is out of date.
+    // After the long sleep, each process records that it is running, and deletes what has expired.
     yield* Effect.sleep("5 seconds")
     for (const { ask, customer, name } of witness.answeredKeys) {
       const later = `${name}, hours later`
@@ -312,7 +321,7 @@ const calm = ({ bills, faults, file, problem, replicas, template, witness, world
 
 const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
 
-/** Waits until the condition holds. Looks five times a second. */
+/** Waits until the condition holds, and checks it five times a second. */
 const until = (condition: Effect.Effect<boolean>): Effect.Effect<void> =>
   Effect.asVoid(
     Effect.repeat(condition, { until: (holds) => holds, schedule: Schedule.spaced("200 millis") }),

@@ -23,7 +23,10 @@ export interface Customer {
   readonly id: AccountId
   readonly apiKey: string
   readonly granted: number
-  /** The customer's key, and the most that it may spend in a day. Absent without a budget. */
+  /**
+   * The customer's key, and the most that it may spend in a day. Absent if the customer has no
+   * budget.
+   */
   readonly budget?: { readonly key: ApiKeyId; readonly perDay: number }
 }
 
@@ -33,7 +36,7 @@ export interface Template {
   readonly copy: () => string
   /** Removes a copy. */
   readonly remove: (file: string) => void
-  /** Removes everything. */
+  /** Removes all copies and the file itself. */
   readonly close: () => void
 }
 
@@ -49,7 +52,10 @@ const customer = (name: string, granted: number, perDay?: number) =>
     return perDay === undefined ? made : { ...made, budget: { key: record.id, perDay } }
   })
 
-/** One customer never runs out of credits. Two may, and the key of the last has a budget. */
+/**
+ * One customer never runs out of credits. The other two may, and the key of the last one has a
+ * budget.
+ */
 const customers = Effect.all([
   customer("rich", 1_000_000),
   customer("poor", 16),
@@ -57,14 +63,17 @@ const customers = Effect.all([
   customer("bounded", 1_000_000, 12),
 ])
 
-/** The file is a day older than the worlds, whatever the real date is: budgets count from then on. */
+/**
+ * The file is a day older than the worlds, whatever the real date is, because budgets count from
+ * its time on.
+ */
 const madeAt = startsAt - 86_400_000
 const beforeTheWorld = Object.assign(Clock.make(), {
   currentTimeMillis: Effect.succeed(madeAt),
   unsafeCurrentTimeMillis: () => madeAt,
 })
 
-/** Makes the file, in memory where the machine has a file system for that. */
+/** Makes the file, in memory if the machine has a file system for that. */
 export const make = async (): Promise<Template> => {
   const memory = "/dev/shm"
   const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), "authority-simulation-"))

@@ -1,7 +1,6 @@
 /**
- * Two vendors at the other end of the wire, behind their real adapters: Moz has figures for pages,
- * and Open PageRank, the fallback, has figures for domains. All figures carry the time at which they
- * were bought.
+ * Two simulated vendors behind their real adapters: Moz has figures for pages, and Open PageRank,
+ * the fallback, has figures for domains. All figures carry the time at which they were bought.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -34,36 +33,43 @@ export const settingsOf = ({ seed }: World) => {
   return {
     /** How long figures stay in the cache. In some worlds they expire soon. */
     ttlMs: random.pick([2000, 5000, 10 * 60_000]),
-    /** A call fails when it takes longer. In some worlds it may take longer than a request. */
+    /** The timeout of a call. In some worlds it is longer than that of a request. */
     callTimeoutMs: random.pick([1200, 2400]),
-    /** How long past their lifetime figures answer when a vendor fails. */
+    /** For how long past their lifetime figures may still be used when a vendor fails. */
     staleIfErrorMs: random.pick([0, 3000, 6000]),
-    /** Younger figures are not bought anew. */
+    /** Figures younger than this are not bought again. */
     minAgeMs: random.pick([0, 700]),
-    /** In some worlds, clients name the greatest age of figures that they accept. */
+    /** True if clients name the greatest age of figures that they accept. */
     hasMaxAge: random.chance(0.3),
-    /** The most rows that Moz may sell in a month. The world ends one month and begins another. */
+    /**
+     * The most rows that may be bought from Moz in a month. Each world spans the end of a month.
+     */
     mozCeiling: random.pick([undefined, undefined, 10, 20]),
   }
 }
 
-/** How long figures must not be bought anew, in milliseconds. */
+/** For how many milliseconds after a purchase figures must not be bought again. */
 export const knownMsOf = (world: World) => {
   const { hasMaxAge, minAgeMs, ttlMs } = settingsOf(world)
   return hasMaxAge ? minAgeMs : ttlMs
 }
 
-/** The most rows that a vendor may sell in a month. The fallback may sell any number. */
+/**
+ * Returns the most rows that may be bought from a vendor in a month. The fallback has no ceiling.
+ */
 export const ceilingOf = (world: World, provider: string) =>
   provider === "moz" ? settingsOf(world).mozCeiling : undefined
 
 /** The names of the vendors in the chain. */
 export const vendorNames = ["moz", "open-page-rank"] as const
 
-/** After this many refusals a vendor refuses no more. More would keep its circuit open for long. */
+/**
+ * After this many refusals, a vendor refuses no more calls, because more would keep its circuit
+ * open for long.
+ */
 const maxRefusals = 30
 
-/** A whole number from 0 to 99 that belongs to the name. */
+/** Returns a whole number from 0 to 99 that depends only on the name and the salt. */
 const wholeFigure = (name: string, salt: number): number => {
   let hash = salt
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
@@ -71,12 +77,12 @@ const wholeFigure = (name: string, salt: number): number => {
 }
 
 /**
- * The time in which vendors give the same figures, in milliseconds. The two decimals of a figure
- * count these periods.
+ * For how many milliseconds vendors give the same figures. The two decimals of a figure count these
+ * periods.
  */
 export const periodMs = 400
 
-/** A figure that belongs to the name and the time since the start of the world. */
+/** Returns a figure that depends on the name and on the time since the start of the world. */
 const figure = (name: string, salt: number, elapsedMs: number): number =>
   wholeFigure(name, salt) + (Math.floor(elapsedMs / periodMs) % 100) / 100
 
@@ -88,7 +94,7 @@ const mozFigures = (page: string, elapsedMs: number) => ({
 
 const rankOf = (domain: string, elapsedMs: number) => figure(domain, 4, elapsedMs) / 10
 
-/** True when one of the vendors had these figures for the target at the time. */
+/** Returns true if one of the vendors had these figures for the target at that time. */
 const isOf = ({ domain, page }: Target, metrics: Metrics, elapsedMs: number): boolean => {
   const moz = mozFigures(page, elapsedMs)
   const rank = figure(domain, 4, elapsedMs)
@@ -101,8 +107,8 @@ const isOf = ({ domain, page }: Target, metrics: Metrics, elapsedMs: number): bo
 }
 
 /**
- * When the figures of a target were bought: the latest possible time, in milliseconds of
- * `World.now`. Undefined when no vendor had these figures for the target.
+ * Returns the latest time at which the figures of a target can have been bought, in milliseconds of
+ * `World.now`; undefined if no vendor ever had these figures for the target.
  */
 export const boughtAt = (world: World, target: Target, metrics: Metrics): number | undefined => {
   const period = Math.round((metrics.domainAuthority % 1) * 100)
@@ -156,26 +162,26 @@ export const make = (options: Options) => {
     if (!isRefused && !isThrottled && !faults.strikes("vendor: Exhausted", name)) return undefined
     refusals++
     if (isRefused) return refused(call, 403)
-    // Open PageRank's 429 without `Retry-After` means that the quota is used up for long.
+    // A 429 of Open PageRank without `Retry-After` means that the quota is used up for long.
     call.asksForPause = !isThrottled || call.provider !== "moz" || random.chance(0.5)
     return refused(call, isThrottled ? 429 : 402, call.asksForPause ? soon() : {})
   }
 
-  /** The vendor bills nothing. */
+  /** Returns a refusal, for which the vendor bills nothing. */
   const refused = (call: Call, status: number, headers = {}) => {
     call.billedRows = 0
     return reply(status, {}, headers)
   }
 
-  /** The vendor bills the call, and its answer does not show that. */
+  /** Returns an answer that does not show that the vendor bills the call. */
   const hiding = (call: Call, response: Exchange.HttpResponse) => {
     call.isAnswerLost = true
     return response
   }
 
   /**
-   * The rows of an answer: the vendor may send them in another order, leave some out, or send
-   * figures off the scale.
+   * Makes the rows of an answer. The vendor may change their order, leave some out, or send figures
+   * off the scale.
    */
   const rowsOf = <A>(
     call: Call,
@@ -224,7 +230,10 @@ export const make = (options: Options) => {
       : random.between(5, 120)
   }
 
-  /** Moz's free calls for the rows that are left and for its index. No fault strikes them. */
+  /**
+   * Answers Moz's free calls, which ask for the remaining rows and for the index. No fault affects
+   * them.
+   */
   const answerFree = (body: string) =>
     reply(200, {
       jsonrpc: "2.0",
@@ -237,7 +246,7 @@ export const make = (options: Options) => {
       const isMoz = url === mozUrl
       if (isMoz && pagesOf(body).length === 0) return answerFree(body)
       const { call } = yield* CurrentCall
-      // Until an answer shows what the call costs, it costs a row for each name.
+      // Until an answer shows what the call costs, it counts as one row for each name.
       call.billedRows = isMoz ? pagesOf(body).length : decodeOpenPageRank(body).domains.length
       call.isAnswerLost = true
       world.note(name, `asks ${isMoz ? "Moz" : "Open PageRank"}`)

@@ -1,8 +1,8 @@
 /**
- * Watches the vendors of one process. A call to a vendor may fail for a target only when a fault
- * struck the call. A lookup of a request may fail for a target only when a call failed for it, when
- * faults kept the vendor from being asked, or when faults used up the time of the request. The same
- * holds for stale figures, which answer only in place of a failure. The process must not buy what it
+ * Watches the vendors of one process. A call to a vendor may fail for a target only if a fault
+ * affected the call. A lookup of a request may fail for a target only if a call failed for it, if
+ * faults kept the vendor from being asked, or if faults used up the request's time. The same holds
+ * for stale figures, which are used only in place of a failure. The process must not buy what it
  * knows.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
@@ -20,20 +20,20 @@ import type { Faults } from "./Faults.ts"
 import type { Purchases } from "./Purchases.ts"
 import type { Process, World } from "./World.ts"
 
-/** The call that a fiber makes. */
+/** The vendor call that a fiber is making. */
 export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/CurrentCall", {
   defaultValue: (): { readonly call: Call } => ({
     call: new Call({ name: "", isRunning: false }, "", 0, []),
   }),
 }) {}
 
-/** The longest time between two steps of one fiber. It decides whether a call ends in time. */
+/** The longest time between two steps of one fiber, which decides whether a call ends in time. */
 const slackMs = 150
 
-/** How long after a vendor's fault its circuit may be open. */
+/** For how many milliseconds after a vendor's fault its circuit may be open. */
 const circuitMs = 16_000
 
-/** So many calls in a row open the circuit of a vendor when they fail. */
+/** How many failed calls in a row open a vendor's circuit. */
 const circuitFailures = 15
 
 interface Options {
@@ -47,7 +47,7 @@ interface Options {
   readonly callTimeoutMs: number
   /** The timeout of a request. */
   readonly requestTimeoutMs: number
-  /** How long the process must not buy figures anew. */
+  /** For how long after a purchase the process must not buy the same figures again. */
   readonly knownMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
@@ -56,13 +56,13 @@ interface Options {
 export class VendorWatch {
   private readonly calls: Array<Call> = []
   private readonly inFlight = new Set<string>()
-  /** The lookups that wait. */
+  /** The lookups that have not ended yet. */
   private readonly open = new Set<Lookup>()
-  /** When known figures expire, by provider and page; in the process's own time of day. */
+  /** When known figures expire, by provider and page, on the process's own clock. */
   private readonly known = new Map<string, number>()
   /** The providers that failed for a page of a request. */
   private readonly failed = new Map<string, Set<string>>()
-  /** When the time of day of the process last jumped, in milliseconds of `World.now`. */
+  /** When the process's clock last jumped, in milliseconds of `World.now`. */
   private jumpedAt = Number.NEGATIVE_INFINITY
   private readonly options: Options
 
@@ -70,15 +70,15 @@ export class VendorWatch {
     this.options = options
   }
 
-  /** The clock has jumped, so nobody can say what is known. */
+  /** Forgets which figures are known, because a clock that has jumped makes that uncertain. */
   forgetKnown(): void {
     this.known.clear()
     this.jumpedAt = this.options.world.now
   }
 
   /**
-   * True when so many providers failed for a page of a request, or when the time of the request was
-   * used up by the store or by a frozen process.
+   * Returns true if that many providers failed for a page of a request, or if the store or a frozen
+   * process used up the request's time.
    */
   mayFail(requestId: string, page: string, providers: number, startedAt: number): boolean {
     const { faults, process, requestTimeoutMs, world } = this.options
@@ -107,7 +107,7 @@ export class VendorWatch {
       })
     })
 
-  /** Watches the lookups of requests at a vendor with its cache and queue. */
+  /** Watches the requests' lookups at a vendor with its cache and queue. */
   readonly lookups = <E, R>(layer: Layer.Layer<MetricsProvider, E, R>) =>
     Layer.map(layer, (services) => {
       const provider = Context.get(services, MetricsProvider)
@@ -145,7 +145,7 @@ export class VendorWatch {
     return call
   }
 
-  /** When the open lookups of a page began. */
+  /** Returns when the open lookups of a page began. */
   private wantedAt(provider: string, page: string): ReadonlyArray<number> {
     return [...this.open].flatMap((lookup) =>
       lookup.provider === provider && lookup.pages.includes(page) ? [lookup.startedAt] : [],
@@ -224,7 +224,8 @@ export class VendorWatch {
     // A call that has timed out may end a little later than the lookups that wait for it.
     const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
     if (all.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
-    // What a call has just fetched may be too old for the lookup, or after a jump of the clock.
+    // Figures that a call has just fetched may be too old for the lookup, or may look so after a
+    // jump of the clock.
     const own = lookup.hasMaxAge || this.jumpedAt >= startedAt ? [] : all
     const isAnswered = own.some(
       ({ endedAt, startedAt: sentAt }) =>
@@ -232,12 +233,13 @@ export class VendorWatch {
         endedAt <= sentAt + callTimeoutMs - slackMs,
     )
     if (isAnswered) return complain("although a call gave its figures in time")
-    // A process that cannot check the ceiling, and one at the ceiling, does not ask the vendor.
+    // A process does not ask a vendor whose ceiling is reached or cannot be checked.
     if (bills.mayNotRead(provider, startedAt)) return
     if (bills.isAtCeiling(provider, lookup.pages.length)) return
     const isLate = world.now >= deadline - slackMs
-    // A late lookup has waited for calls and retries that faults made long. Another one fails unasked
-    // in a pause that the vendor asked for, or while the circuit is open.
+    // A late lookup has waited for calls and retries that faults delayed. A lookup that is not late
+    // may fail without a call during a pause that the vendor asked for, or while the circuit is
+    // open.
     const spoilt = this.calls.filter((call) => call.provider === provider && call.isSpoilt)
     const recent = spoilt.filter((call) => isOf(call, startedAt - circuitMs))
     const isAway =

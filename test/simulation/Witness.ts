@@ -26,7 +26,6 @@ import { boughtAt, periodMs, settingsOf, vendorNames } from "./Vendor.ts"
 import type { VendorWatch } from "./VendorWatch.ts"
 import type { World } from "./World.ts"
 
-/** One request on its way to a replica and back. */
 interface Attempt {
   readonly name: string
   readonly customer: Customer
@@ -35,13 +34,16 @@ interface Attempt {
   /** Milliseconds of `World.now`. */
   readonly startedAt: number
   endedAt?: number
-  /** Undefined when the client has hung up, or still waits. */
+  /** Undefined while the client waits, and after it has hung up. */
   reply?: Reply
   requestId?: RequestId
   vendors?: VendorWatch
 }
 
-/** The latest answer after a deadline: two seconds, and some time for the work itself. */
+/**
+ * How long after its start a request must be answered at the latest, in milliseconds: the deadline,
+ * two seconds, and some time for the work itself.
+ */
 const lateMs = 2000 + 800
 
 /** How long an idempotency key may be in use after the end of its request. */
@@ -54,7 +56,7 @@ export class Witness {
   readonly attempts: Array<Attempt> = []
   private readonly byAsk = new Map<Ask, Attempt>()
   private readonly byRequest = new Map<string, Attempt>()
-  /** The grants of the operator by their notes, which are unique, with what the operator knows. */
+  /** The operator's grants, keyed by their notes, which are unique. */
   private readonly grants = new Map<string, { readonly customer: Customer; isDone: boolean }>()
   private readonly world: World
   private readonly faults: Faults
@@ -66,7 +68,7 @@ export class Witness {
     this.problem = problem
   }
 
-  /** A client sends a request. */
+  /** Records that a client sends a request. */
   begins(name: string, customer: Customer, ask: Ask, replica: Replica): Attempt {
     const attempt: Attempt = { name, customer, ask, replica, startedAt: this.world.now }
     this.attempts.push(attempt)
@@ -74,7 +76,7 @@ export class Witness {
     return attempt
   }
 
-  /** The request has reached a process and has an id. */
+  /** Records that the request has reached a process and got an id. */
   hasId(ask: Ask, requestId: RequestId, vendors: VendorWatch): void {
     const attempt = this.byAsk.get(ask)
     if (attempt === undefined) return
@@ -84,7 +86,7 @@ export class Witness {
     this.world.note(attempt.replica.name, `gets ${attempt.name} as ${requestId}`)
   }
 
-  /** The client has its reply, or hangs up. */
+  /** Records the client's reply, or that the client hangs up. */
   ends(attempt: Attempt, reply: Reply | undefined): void {
     attempt.endedAt = this.world.now
     if (reply !== undefined) attempt.reply = reply
@@ -95,7 +97,10 @@ export class Witness {
     this.judge(attempt, reply)
   }
 
-  /** The operator grants credits. Call the result when the grant is acknowledged. */
+  /**
+   * Records that the operator grants credits. Call the returned function once the grant is
+   * acknowledged.
+   */
   beginsGrant(customer: Customer, note: string): () => void {
     const grant = { customer, isDone: false }
     this.grants.set(note, grant)
@@ -104,7 +109,7 @@ export class Witness {
     }
   }
 
-  /** Requests that nobody has answered, though their clients wait. */
+  /** The requests that nobody has answered although their clients wait. */
   get unanswered(): ReadonlyArray<Attempt> {
     return this.attempts.filter(({ endedAt }) => endedAt === undefined)
   }
@@ -156,7 +161,7 @@ export class Witness {
     this.auditBudget(customer, charges)
   }
 
-  /** A request with an answer for each idempotency key that has one. */
+  /** One answered request for each idempotency key that has an answer. */
   get answeredKeys(): ReadonlyArray<Attempt> {
     const isAnswered = ({ ask, reply }: Attempt) =>
       ask.idempotencyKey !== undefined && isAnswer(reply) && reply.status === 200
@@ -164,7 +169,10 @@ export class Witness {
     return [...new Map(answered.map((each) => [each.ask.idempotencyKey, each])).values()]
   }
 
-  /** Checks each day of a budget, without the last requests, for which the budget was raised. */
+  /**
+   * Checks the budget on each day, but leaves out the last requests, for which the budget was
+   * raised.
+   */
   private auditBudget({ budget, name }: Customer, charges: ReadonlyArray<StatementEntry>) {
     const days = new Map<number, number>()
     for (const { amount, at, heldAt, requestId } of charges) {
@@ -234,7 +242,7 @@ export class Witness {
       return
     }
     this.world.count("refusals because of a budget")
-    // What all requests of the key so far may have used, on any day.
+    // The most that the key's requests can have used so far, as if all of them fell on one day.
     const most = this.attempts
       .filter(({ customer }) => customer === attempt.customer)
       .reduce((sum, { ask }) => sum + highestPrice(ask), 0)
@@ -279,7 +287,10 @@ export class Witness {
       complain("there is nothing to replay")
   }
 
-  /** The greatest age of the figures in an answer. Only an answer with sources says which are stale. */
+  /**
+   * Returns the greatest allowed age of the figures in an answer. Only an answer with sources tells
+   * which figures are stale.
+   */
   private mostAgeMs({ maxAgeMs = Number.POSITIVE_INFINITY }: Ask, provenance?: Provenance) {
     const { minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(this.world)
     const mayBeStale = provenance === undefined || provenance.source === "stale"
@@ -303,10 +314,10 @@ export class Witness {
 
   private mayBeInUse(attempt: Attempt): boolean {
     const { faults, world } = this
-    // The key of a process that was killed is in use until its lease ends.
+    // The key of a request whose process was killed is in use until its lease ends.
     if (world.now <= faults.troubleAt + leaseMs + faults.lateLeaseMs + keyGraceMs) return true
     return this.sameKey(attempt).some(({ endedAt, reply, startedAt }) => {
-      // A request whose client hung up goes on until its deadline.
+      // A request whose client has hung up continues until its deadline.
       const own = reply === undefined ? startedAt + timeoutMs : 0
       const end = Math.max(own, endedAt ?? Number.POSITIVE_INFINITY)
       return !isRefused(reply) && end + keyGraceMs >= attempt.startedAt
@@ -318,31 +329,33 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
 
 const reports = new WeakMap<Answer, typeof BatchResponse.Type>()
 
-/** The report of an answer, which is decoded once. */
+/** Decodes the report in an answer, only once for each answer. */
 const read = (answer: Answer) => {
   const report = reports.get(answer) ?? decode(answer.body)
   reports.set(answer, report)
   return report
 }
 
-/** What a request holds. */
+/** The most that a request can cost, which is what it holds. */
 const highestPrice = ({ urls }: Ask) =>
   price * urls.filter((url) => Either.isRight(Target.parse(url))).length
 
 const isAnswer = (reply: Reply | undefined): reply is Answer =>
   reply !== undefined && reply !== "closed"
 
-/** A request that was refused because of its key has not taken the key. */
+/** Returns true if a request was refused because of its key, so that it has not taken the key. */
 const isRefused = (reply: Reply | undefined): boolean =>
   isAnswer(reply) && (reply.status === 409 || reply.status === 422)
 
-/** The credits that a first answer says are charged. Undefined when there was no such answer. */
+/**
+ * Returns the credits that a first answer says were charged; undefined if there was no such answer.
+ */
 const creditsOf = (reply: Reply | undefined): number | undefined =>
   isAnswer(reply) && reply.status === 200 && !reply.isReplay
     ? read(reply).quota.creditsUsed
     : undefined
 
-/** True unless the client's reply shows that nothing is charged. */
+/** Returns true unless the client's reply shows that nothing was charged. */
 const mayBeCharged = ({ reply, requestId }: Attempt): boolean =>
   !isAnswer(reply) ||
   (reply.status === 200 && !reply.isReplay) ||

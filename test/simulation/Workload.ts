@@ -24,7 +24,9 @@ interface Planned {
   readonly maxAgeMs: number | undefined
 }
 
-/** Few pages, so that requests share them. The pages of one host share the fallback's figures. */
+/**
+ * There are few pages, so that requests share them. Pages of one host share the fallback's figures.
+ */
 export const pages = ["", "/a", "/b"].flatMap((path) =>
   ["one.example.com", "two.example.org", "www.three.example.net"].map((host) => host + path),
 )
@@ -36,7 +38,7 @@ const drawUrls = (random: Random): ReadonlyArray<string> => {
 }
 
 /**
- * Draws the requests of the first `lengthMs`. Some come in bursts, and some ask soon again for the
+ * Draws the requests of the first `lengthMs`. Some come in bursts, and some soon ask again for the
  * URLs of another request.
  */
 export const plan = (world: World, { customers }: Template, lengthMs: number) => {
@@ -96,7 +98,10 @@ export const send = (
     return Effect.map(Effect.timeoutOption(reply, options.patienceMs), Option.getOrUndefined)
   })
 
-/** Grants some credits while the clients send their requests. Asks for each grant once. */
+/**
+ * Grants credits from time to time while the clients send their requests. Tries each grant only
+ * once.
+ */
 export const operator = (
   { replicas, witness, world }: Clients,
   { customers }: Template,
@@ -118,7 +123,7 @@ export const operator = (
 }
 
 /**
- * Runs a client. It repeats a request with a key until an answer comes, and any request after a
+ * Runs a client, which repeats a request with a key until an answer comes, and any request after a
  * 503.
  */
 export const client = (clients: Clients, planned: Planned): Effect.Effect<void> => {

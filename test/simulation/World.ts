@@ -19,7 +19,7 @@ type Run = () => void
 
 interface Task {
   readonly run: Run
-  /** The fiber that the task belongs to, to see which tasks take turns. */
+  /** The fiber to which the task belongs. It shows which tasks alternate. */
   readonly fiber: unknown
 }
 
@@ -30,22 +30,27 @@ interface Timer {
   readonly run: Run
 }
 
-/** The world cannot end: nothing is left to run, or it has used all its steps or time. */
+/**
+ * The world cannot end, because nothing is left to run or because it has used all its steps or
+ * time.
+ */
 export class Stuck extends Error {}
 
-/** A few seconds before a month ends in UTC, so that budgets start anew in the middle of a world. */
+/**
+ * The start of a world: a few seconds before a month ends in UTC, so that budgets reset within the
+ * world.
+ */
 export const startsAt = Date.UTC(2027, 1, 1) - 4000
 
-/** The most steps of one world. */
 const maxSteps = 3_000_000
 
 /** The most simulated time of one world, in milliseconds. */
 const maxTimeMs = 20 * 60_000
 
-/** The chance that time passes before a step although a task is ready. */
+/** The chance that time passes before a step even though a task is ready. */
 const timePasses = 0.04
 
-/** How long one step of work takes at most, in milliseconds. */
+/** The longest duration of one step of work, in milliseconds. */
 const maxStepMs = 5
 
 export class World {
@@ -57,9 +62,9 @@ export class World {
   trace = 0x811c9dc5
   /** How often each kind of event has happened. */
   readonly counts = new Map<string, number>()
-  /** The notes with their time. Undefined when the world does not record them. */
+  /** The recorded notes, each with its time. Undefined if the world does not record them. */
   readonly notes: Array<string> | undefined
-  /** True while a transaction is open somewhere, to count how often fibers take turns in one. */
+  /** The number of open transactions. Used to count how often fibers alternate within one. */
   openTransactions = 0
 
   private readonly random: Random
@@ -75,7 +80,7 @@ export class World {
     this.notes = options.record === true ? [] : undefined
   }
 
-  /** Adds a process. It has nothing to do before `Process.fork`. */
+  /** Adds a process, which does nothing before `Process.fork`. */
   process(name: string): Process {
     const process = new Process(this, name, new Random(this.seed, 1 + this.processes.length))
     this.processes.push(process)
@@ -95,7 +100,7 @@ export class World {
     }
   }
 
-  /** Lets hours pass at once, as when all machines sleep. Each timer runs once. */
+  /** Makes hours pass at once, as if all machines slept. Each timer runs once. */
   sleep(ms: number): void {
     this.endsAt += ms
     this.pass(ms)
@@ -106,7 +111,7 @@ export class World {
     return this.now - this.startedAt
   }
 
-  /** Runs a function in a process after a time. The result cancels it. */
+  /** Runs a function in a process after some time. Call the result to cancel it. */
   after(process: Process, ms: number, run: Run): Run {
     const timer = { process, at: this.now + Math.max(0, Math.ceil(ms)), run }
     this.timers.push(timer)
@@ -115,12 +120,11 @@ export class World {
     }
   }
 
-  /** Forgets all timers of a process. */
   forget(process: Process): void {
     this.timers = this.timers.filter((timer) => timer.process !== process)
   }
 
-  /** Counts an event for the coverage. */
+  /** Counts an event, to report which events the seeds covered. */
   count(event: string, times = 1): void {
     this.counts.set(event, (this.counts.get(event) ?? 0) + times)
   }
@@ -173,7 +177,9 @@ export class World {
   }
 }
 
-/** Fibers that live and die together. They share a clock, which may be wrong. */
+/**
+ * A simulated process: fibers that live and die together, and share a clock, which may be wrong.
+ */
 export class Process {
   readonly name: string
   /** How far the time of day is ahead of the true time, in milliseconds. */
@@ -206,7 +212,6 @@ export class Process {
     return this.isRunning ? this.ready.length : 0
   }
 
-  /** Runs an effect in this process. */
   fork<A, E>(effect: Effect.Effect<A, E>) {
     const placed = effect.pipe(
       Effect.withClock(this.clock),
@@ -225,7 +230,7 @@ export class Process {
     this.thawedAt = this.world.now
   }
 
-  /** Ends the process, as `kill -9` does: nothing of it runs any more. */
+  /** Ends the process as `kill -9` does: none of its fibers runs any more. */
   kill(): void {
     this.isDead = true
     this.ready = []
@@ -247,7 +252,8 @@ export class Process {
 
   private readonly scheduler: Scheduler = {
     scheduleTask: (run, _priority, fiber) => this.add({ run, fiber: fiber ?? run }),
-    // A fixed chance per operation could yield for ever, because yielding takes operations too.
+    // A fixed chance per operation could make a fiber yield for ever, because yielding takes
+    // operations too.
     shouldYield: (fiber) => {
       if (fiber.currentOpCount <= this.limit) return false
       this.limit = this.draw()
@@ -267,7 +273,7 @@ export class Process {
     return this.world.now + this.clockAheadMs
   }
 
-  /** The time of day may jump. The monotonic time never does. */
+  /** A clock whose time of day may jump, but whose monotonic time never does. */
   private readonly clock: Clock.Clock = {
     [Clock.ClockTypeId]: Clock.ClockTypeId,
     unsafeCurrentTimeMillis: () => this.timeOfDay(),
@@ -284,5 +290,5 @@ export class Process {
   }
 }
 
-/** Waits for ever. Unlike `Effect.never` it makes no timer, which would keep Node alive. */
+/** Waits for ever. Unlike `Effect.never`, it makes no timer, which would keep Node alive. */
 export const never: Effect.Effect<never> = Effect.async<never>(() => {})

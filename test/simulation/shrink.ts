@@ -2,10 +2,13 @@
 import { type Result, simulate } from "./Simulation.ts"
 import type { Template } from "./Template.ts"
 
-/** The most runs that shrinking may take. */
+/** The most runs that `shrink` may take. */
 const maxRuns = 150
 
-/** Returns the recorded run of the fewest requests that still fail. It may fail in another way. */
+/**
+ * Returns the recorded run with the fewest requests that still fails, though it may fail
+ * differently.
+ */
 export const shrink = (template: Template, failed: Result): Result => {
   let runs = 0
   const fails = (requests: ReadonlyArray<number>) => {

@@ -1,12 +1,12 @@
 /**
- * Proves what is derived from the entries: the sums of usage, the use of budgets, and the stored
- * answers. `credits verify` does not look at them. Call it when no hold is open.
+ * Checks what is derived from the ledger entries: the sums of usage, the use of budgets, and the
+ * stored answers. `credits verify` does not check them. Call it when no hold is open.
  */
 import Database from "better-sqlite3"
 import * as Schema from "effect/Schema"
 import * as Report from "../../src/check/Report.ts"
 
-/** Returns what does not agree with the entries in a database file. */
+/** Returns the values in a database file that disagree with its ledger entries. */
 export const wrongSums = (file: string): ReadonlyArray<string> => {
   const database = new Database(file, { readonly: true })
   const rows = (query: string) => database.prepare(query).all()
@@ -31,7 +31,7 @@ const usage = `
   ) e USING (account_id, api_key_id, day)
   WHERE u.checks IS NOT e.checks OR u.credits IS NOT e.credits`
 
-/** All budgets of the simulation are by day. */
+/** All budgets in the simulation are daily. */
 const budgets = `
   SELECT budget_id, start, u.charged, u.held, u.holds, e.charged AS entries
   FROM budget_uses u FULL JOIN (

@@ -1,4 +1,4 @@
-/** Opens pages in a real browser, and fails on errors that a test would not see. */
+/** Opens pages in a real browser, and fails on errors that a test would otherwise miss. */
 import { afterAll, assert, beforeAll, inject, it } from "@effect/vitest"
 import axe from "axe-core"
 import * as Effect from "effect/Effect"
@@ -8,7 +8,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 
 const executablePath = inject("chromium")
 
-/** Without a browser the tests are skipped, and the run reports that. */
+/** True if there is no browser. The tests are then skipped, and the run reports that. */
 export const isMissing = executablePath === ""
 
 let browser: Browser | undefined
@@ -58,7 +58,8 @@ export const visit = (
       void dialog.dismiss()
     })
     page.on("console", (message) => {
-      // The browser logs unsuccessful answers of the service, which some tests expect.
+      // The browser logs each error response to its console. Some tests provoke such responses, so
+      // they are not complaints.
       const isAnswer = [message.location().url, message.text()].some((text) =>
         [`${service}/v1/`, `${service}/admin/`].some((paths) => text.includes(paths)),
       )
@@ -73,8 +74,8 @@ export const visit = (
   })
 
 /**
- * A test whose body drives pages by promises. `run` runs an effect, whose resources are released at
- * the end of the test.
+ * A test whose body controls pages with promises. `run` runs an effect, whose resources are
+ * released at the end of the test.
  */
 export const browserTest = (
   name: string,
@@ -87,25 +88,25 @@ export const browserTest = (
     }),
   )
 
-/** Presses buttons by the keyboard, and waits for what has the focus. */
+/** Presses buttons with the keyboard, and waits for an element to get the focus. */
 export const keyboardOf = (page: Page) => ({
   press: (name: string | RegExp) => page.getByRole("button", { name }).first().press("Enter"),
   hasFocus: (element: string, text: string) =>
     page.locator(`${element}:focus`, { hasText: text }).waitFor(),
 })
 
-/** The rows of a long table are alike, and axe needs milliseconds for each. */
+/** Examine only some rows of a long table: they are alike, and axe needs milliseconds for each. */
 const elements = '{ exclude: ["tbody tr:nth-child(n + 20)"] }'
 
 const light = ["light", '{ resultTypes: ["violations"] }'] as const
 
-/** Only the colours differ in the dark theme. */
+/** The dark theme differs in its colours only. */
 const dark = ["dark", '{ resultTypes: ["violations"], runOnly: ["color-contrast"] }'] as const
 
-/** The dark theme is examined with `THOROUGH` only, because it takes as long as the light one. */
+/** Examine the dark theme only with `THOROUGH`, because that takes as long as the light theme. */
 const themes = process.env["THOROUGH"] === undefined ? [light] : [light, dark]
 
-/** Fails when a text has too little contrast in either theme: for a page whose HTML is not ours. */
+/** Fails if a text has too little contrast in either theme. For pages whose HTML is not ours. */
 export const examineContrast = (page: Page) => examine(page, "contrast", [["light", dark[1]], dark])
 
 /** Fails on any accessibility problem that axe finds. */
@@ -114,7 +115,7 @@ const examine = async (
   state: string,
   wanted: ReadonlyArray<readonly ["light" | "dark", string]> = themes,
 ) => {
-  // `evaluate` runs axe despite the page's security policy.
+  // Unlike a script element, `evaluate` can run axe despite the page's security policy.
   await page.evaluate(axe.source)
   for (const [colorScheme, rules] of wanted) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })

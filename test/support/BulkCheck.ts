@@ -1,4 +1,4 @@
-/** What the tests of the bulk check `authority check` share. */
+/** Helpers for the tests of the bulk check `authority check`. */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -9,7 +9,7 @@ import { creditsPath } from "./TestServer.ts"
 
 export const timeout = 240_000
 
-/** A folder with a list, and the arguments of a bulk check of it. */
+/** Makes a folder with a list, and the arguments of a bulk check of that list. */
 export const project = (url: string, key: string) =>
   Effect.map(folder, (cwd) => ({
     cwd,
@@ -19,7 +19,7 @@ export const project = (url: string, key: string) =>
     args: ["check", "list.txt", "--key", key, "--url", url],
   }))
 
-/** Waits until the account has spent at least this amount, of all the credits that it had. */
+/** Waits until the account has spent at least this amount of the credits that it had. */
 export const spending =
   <E, R>(credits: number, available: Effect.Effect<number, E, R>) =>
   (amount: number) =>
@@ -28,7 +28,7 @@ export const spending =
       Effect.map(available, (left) => credits - left >= amount),
     )
 
-/** The program's own service, which a test may kill. */
+/** Starts the service as a process that a test may kill. */
 export const ownService = (credits: number, settings: Record<string, string> = {}) =>
   Effect.gen(function* () {
     const data = yield* folder
@@ -59,7 +59,7 @@ export const rowsOf = (csv: string) =>
 
 export const csv = (cwd: string, name: string) => rowsOf(readFileSync(join(cwd, name), "utf8"))
 
-/** Waits longer than `exited`, because a list takes long while other tests run. */
+/** Waits longer than `exited`, because a list takes long while other tests are running. */
 export const finished = (running: Process) => Effect.retry(exited(running), { times: 5 })
 
 /** Runs the program and waits for its end. */

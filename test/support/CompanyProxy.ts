@@ -1,6 +1,6 @@
 /**
- * A company's network: `vendor.test` and `service.test` are reached only through its proxy, over
- * TLS, and only the company's own authority has signed their certificate.
+ * A company's network: `vendor.test` and `service.test` can be reached only through its proxy, over
+ * TLS, with a certificate that only the company's own authority has signed.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import * as Http from "node:http"
@@ -43,7 +43,7 @@ export const start = async (url: string) => {
       HTTPS_PROXY: `http://127.0.0.1:${await listenOnFreePort(proxy)}`,
       NODE_EXTRA_CA_CERTS: authority,
     },
-    /** The hosts and ports for which the proxy was asked. */
+    /** The hosts and ports that clients have asked the proxy for. */
     asked,
     stop: () => {
       for (const server of [tls, proxy]) server.close()
@@ -53,7 +53,7 @@ export const start = async (url: string) => {
   }
 }
 
-/** The authority, and the certificate of both hosts; good until 2126. */
+/** The certificate authority, and the certificate of both hosts; valid until 2126. */
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBxzCCAW2gAwIBAgIUKeOa15UbCUmwcEnXXbgNo69poaIwCgYIKoZIzj0EAwIw
 JTEjMCEGA1UEAwwaYXV0aG9yaXR5IHRlc3RzIG9mIHByb3hpZXMwIBcNMjYxMTI0

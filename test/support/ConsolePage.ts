@@ -1,11 +1,11 @@
-/** The console as a user of a browser acts on it. */
+/** Helpers that use the console as a person does in a browser. */
 import { readFileSync } from "node:fs"
 import type { Page } from "playwright-core"
 
 export const sites = (count: number) =>
   Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
-/** The addresses that fail, each with the label that the console shows. */
+/** The addresses that fail, each with the reason that the console shows. */
 export const failing = {
   localhost: "Not a public web address",
   "ftp://files.example.com": "Not a public web address",
@@ -20,13 +20,13 @@ export const enter = async (page: Page, key: string) => {
   await page.getByRole("button", { name: "Use this key" }).click()
 }
 
-/** Opens the list, which is folded after a start. */
+/** Opens the list, which is folded once a check has started. */
 export const edit = async (page: Page) => {
   const button = page.getByRole("button", { name: "Edit list" })
   if (await button.isVisible()) await button.click()
 }
 
-/** Opens what the header has about the key. */
+/** Opens the details of the key in the header. */
 export const openKey = async (page: Page) => {
   const button = page.locator(".key")
   if ((await button.getAttribute("aria-expanded")) === "false") await button.click()
@@ -59,10 +59,10 @@ export const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 export const widthOf = (page: Page): Promise<number> =>
   page.evaluate("document.documentElement.scrollWidth")
 
-/** The addresses in the table, from the top. */
+/** Returns the addresses in the table, from top to bottom. */
 export const shown = (page: Page) => page.locator("td.url .address").allTextContents()
 
-/** Clicks the button, and returns the name and the text of the file that is downloaded. */
+/** Clicks the button, and returns the name and the text of the downloaded file. */
 export const downloaded = async (page: Page, name: string | RegExp) => {
   const [download] = await Promise.all([
     page.waitForEvent("download"),
@@ -73,7 +73,7 @@ export const downloaded = async (page: Page, name: string | RegExp) => {
 
 export const batches = "**/v1/metrics/da-pa/batch"
 
-/** Lets the first `passing` batches pass. The others wait until `open` is called. */
+/** Lets the first `passing` batches through. Later batches wait until `open` is called. */
 export const gate = async (page: Page, passing: number) => {
   let open = () => {}
   const opened = new Promise<void>((resolve) => (open = resolve))

@@ -1,4 +1,4 @@
-/** The service on its own database, which tests can look into and disturb. */
+/** Starts the service on its own database, which tests can inspect and disturb. */
 import { Agent } from "node:http"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -43,7 +43,7 @@ export interface Options {
   readonly rateLimit?: RateLimit.Limit
   readonly price?: number
   readonly tracer?: Tracer.Tracer
-  /** Changes the layers after they are made. */
+  /** Replaces layers after they have been built. */
   readonly replace?: (layers: Context.Context<Layers>) => Context.Context<Layers>
   /** How long a request may take (default: 30 seconds). */
   readonly timeout?: Duration.DurationInput
@@ -53,7 +53,7 @@ export interface Options {
   readonly transactions?: Transactions
 }
 
-/** `around` wraps each transaction while it is set. */
+/** While `around` is set, it wraps each transaction. */
 export interface Transactions {
   around?: <A, E, R>(transaction: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
@@ -66,7 +66,6 @@ const stillClock = Object.assign(Clock.make(), {
   unsafeCurrentTimeNanos: () => BigInt(time) * 1_000_000n,
 })
 
-/** Starts a service for the current scope. */
 export const start = (options: Options) =>
   Effect.gen(function* () {
     const { corsOrigins = [], replace = (layers) => layers, tracer, transactions = {} } = options

@@ -9,7 +9,7 @@ import { figure } from "../../scripts/support/fakeFigure.ts"
 export const login = "login@example.com"
 export const password = "a-password-for-tests"
 
-/** The account's deposits and what is left of them, in USD. */
+/** The account's deposits and its remaining balance, in USD. */
 const money = { total: 100, balance: 12.34 }
 
 /** A host that is not in the fake's index. */

@@ -10,10 +10,10 @@ export { figures }
 
 export const token = "a-links-token-for-tests"
 
-/** The fake's index now. */
+/** The name of the fake's current index. */
 const index = "p/z6qTYXg9J/Zp0W7Ei1FA=="
 
-/** The fake refuses the whole call when it contains this target. */
+/** A target for which the fake refuses the whole call. */
 export const refused = "refused.example.com/"
 
 export const make = Effect.gen(function* () {

@@ -19,7 +19,7 @@ export const rank = (domain: string) => figure(domain, "domain") / 10
 
 export const make = Effect.gen(function* () {
   const vendor = yield* FakeVendor.make(({ headers, json, url }) => {
-    // The former service refuses every key.
+    // The fake answers like the former service, which refuses every key.
     if (url !== path || headers.authorization !== `Bearer ${key}`) return refused
     const { domains } = Schema.decodeUnknownSync(Request)(json)
     const results = domains.map(itemFor)
@@ -31,7 +31,7 @@ export const make = Effect.gen(function* () {
     url,
     asked: () => vendor.calls.map(({ json }) => Schema.decodeUnknownSync(Request)(json).domains),
     layer: OpenPageRank.layer({ url, key: Redacted.make(key) }),
-    /** The service's provider with the address or the key of the former service. */
+    /** The service's provider, configured with the former service's address or key. */
     former: (former: { readonly path?: string; readonly key?: string }) => ({
       layer: OpenPageRank.layer({
         url: `${vendor.address}${former.path ?? path}`,

@@ -4,7 +4,10 @@ import { join } from "node:path"
 
 const folder = join(import.meta.dirname, "../../src/pages/guide")
 
-/** Returns a function that lists the blocks of a language under a heading. Throws if none is there. */
+/**
+ * Returns a function that lists the code blocks of a language under a heading. It throws if there
+ * are none.
+ */
 export const blocksOf = (page: string) => {
   const sections = readFileSync(join(folder, page), "utf8").split(/^#+ (?=\w)/m)
   return (heading: string, language: string): ReadonlyArray<string> => {

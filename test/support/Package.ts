@@ -1,4 +1,4 @@
-/** Installs the packages into another project: packed by npm from what the run has built. */
+/** Installs the packages that the run has built, packed by npm, in another project. */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { clientPackage } from "../../scripts/bundle-package.ts"
 import { dist, root } from "../../scripts/bundle.ts"
 
-/** A temporary folder of a project that depends on the client, on the package and on Effect. */
+/** A temporary project folder that depends on the client package, the whole package and Effect. */
 export const consumer = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "authority-test-consumer-"))

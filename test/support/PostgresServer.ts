@@ -1,6 +1,7 @@
 /**
- * Starts one real PostgreSQL for the projects of a run that need it, or uses the server in
- * POSTGRES_URL. If it cannot start, the run fails, because silently skipped tests would prove nothing.
+ * Starts one real PostgreSQL for those projects of a run that need it, or uses the server in
+ * POSTGRES_URL. If it cannot start, the run fails, because silently skipped tests would prove
+ * nothing.
  */
 import type { TestProject } from "vitest/node"
 import * as Postgres from "../../scripts/support/Postgres.ts"
@@ -9,7 +10,7 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** The superuser's URL of the server, without a database. */
     readonly postgresUrl: string
-    /** The same, for the other projects of the run, which may do without a server. */
+    /** The same URL, for projects of the run that can do without a server. */
     readonly startedPostgresUrl: string
   }
 }
@@ -21,7 +22,7 @@ export default async function setup(project: TestProject) {
     project.provide("postgresUrl", ready)
     return undefined
   }
-  // Not durable: the tests kill processes, but never the machine.
+  // The server need not be durable, because the tests kill processes but never the machine.
   const server = await Postgres.start({ durable: false }).catch(giveUp)
   root.provide("startedPostgresUrl", server.url)
   project.provide("postgresUrl", server.url)

@@ -22,14 +22,15 @@ export const source = join(root, "src/main.ts")
 /** The built program. The test run has built it. */
 export const bundle = join(root, "dist/authority.cjs")
 
-/** Where `authority check` keeps its answers, in the folder of a test. */
+/** The folder below `cwd` in which `authority check` keeps its answers during a test. */
 export const stateFolder = (cwd: string) => join(cwd, "state")
 
-/** Hides the developer's settings. */
+/** The program's environment, without the developer's own settings. */
 const environment = (cwd: string, settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
   XDG_STATE_HOME: stateFolder(cwd),
-  // Each test starts the program several times. Compiling it takes a third of a start.
+  // Cache compiled code, because each test starts the program several times, and compiling takes a
+  // third of a start.
   NODE_COMPILE_CACHE: join(root, "node_modules/.cache/authority"),
   ...settings,
 })
@@ -38,7 +39,7 @@ export interface Process {
   readonly pid: number | undefined
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Undefined while the process runs; 128 or more when a signal ended it. */
+  /** Undefined while the process runs; 128 or more if a signal ended it. */
   readonly exitCode: () => number | undefined
   readonly signal: (name: NodeJS.Signals) => void
   /** Closes the reading ends of stdout and stderr. */
@@ -142,7 +143,7 @@ export const documentOf =
         new Error(`authority ${args.join(" ")}: ${code} ${stdout} ${stderr}`, { cause }),
     })
 
-/** Uses the SQLite database of a folder in this process, which is cheaper than to start a verb. */
+/** Uses the SQLite database of a folder in this process, which is faster than starting a verb. */
 export const inDatabase =
   (cwd: string, name = "authority.db") =>
   <A, E>(effect: Effect.Effect<A, E, Ports>) =>
@@ -150,7 +151,7 @@ export const inDatabase =
 
 const acme = Effect.flatMap(Accounts, (accounts) => accounts.find("acme"))
 
-/** The balance of `acme`. */
+/** The main figures of the balance of `acme`. */
 export const books = (cwd: string) =>
   Effect.gen(function* () {
     const balance = yield* (yield* CreditLedger).balance((yield* acme).id)
@@ -162,14 +163,13 @@ export const books = (cwd: string) =>
     }
   }).pipe(inDatabase(cwd))
 
-/** The entries of `acme`, oldest first. */
+/** The ledger entries of `acme`, oldest first. */
 export const statement = (cwd: string, name?: string) =>
   Effect.gen(function* () {
     const entries = (yield* CreditLedger).statement((yield* acme).id, {})
     return [...(yield* Stream.runCollect(entries))]
   }).pipe(inDatabase(cwd, name))
 
-/** Audits all accounts. */
 export const verify = (cwd: string, name?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.verify).pipe(inDatabase(cwd, name))
 

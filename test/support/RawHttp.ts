@@ -1,4 +1,4 @@
-/** HTTP without a client library: a test controls every header and every byte. */
+/** HTTP without a client library, so that a test controls every header and every byte. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
@@ -79,7 +79,7 @@ export const wire = (line: string, headers: Readonly<Record<string, string>>, bo
     body,
   ].join("\r\n")
 
-/** The statuses in what a connection received. */
+/** Returns the status codes in the bytes that a connection received. */
 export const statusesIn = (received: string) =>
   [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 

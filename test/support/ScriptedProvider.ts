@@ -20,7 +20,7 @@ export const checked = (metrics: Metrics = figures) => Outcome.Checked({ metrics
 
 export const failed = providerFailed("as scripted")
 
-/** Answers every target with the same figures. */
+/** A lookup that gives every target the same figures. */
 export const succeeding: Lookup = (targets) => Effect.succeed(targets.map(() => checked()))
 
 /** A provider with a cache: it calls `lookup` unless all targets are known. */
@@ -44,7 +44,7 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   }
 }
 
-/** Makes a vendor, and a provider of it. `calls` records the pages of each lookup. */
+/** Makes a vendor and a provider on top of it. `calls` records the pages of each lookup. */
 export const make = (lookup: Lookup) => {
   const calls: Array<ReadonlyArray<string>> = []
   const asked = vendor({

@@ -1,4 +1,4 @@
-/** A vendor in the test's process, for tests with a controlled clock. */
+/** A vendor in the test's process, for tests that control the clock. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -34,10 +34,10 @@ export const hang: Step = () => Effect.never
 
 export const bug: Step = () => Effect.dieMessage("a bug in an adapter")
 
-/** Returns an outcome for the first target only. */
+/** Answers only the first target of a call. */
 export const short: Step = ([first]) => Effect.succeed([checked(first.page)])
 
-/** Fails the pages that are unknown. */
+/** Makes the vendor fail the pages that it does not know. */
 export const lacks =
   (isUnknown: (page: string) => boolean): Step =>
   (targets) =>
@@ -88,7 +88,7 @@ export const make = (
     vendor,
     /** The pages of each call so far. */
     calls,
-    /** For whom each call was made. */
+    /** The context of each call: for whom it was made. */
     contexts,
     /** Sets the behaviour of the next calls, in order. */
     script: (...more: ReadonlyArray<Step>) => void steps.push(...more),
@@ -97,7 +97,7 @@ export const make = (
   }
 }
 
-/** A provider that asks the vendor at once, without a queue and a cache. */
+/** A provider that asks the vendor directly, without a queue or a cache. */
 export const asProvider = ({ call, name }: Vendor["Type"]): MetricsProvider["Type"] => ({
   name,
   known: nothingKnown,

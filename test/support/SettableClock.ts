@@ -1,4 +1,4 @@
-/** A clock that a test can set back or forward, as an operator or NTP does. */
+/** A clock that a test can set back or forward, as an operator or NTP may do. */
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -42,7 +42,7 @@ const takeUp = (file: string, kb: number) => {
   }
 }
 
-/** Makes a file read-only until the scope ends, also for root. */
+/** Makes a file read-only, even for root, until the scope ends. */
 export const protect = (file: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -66,7 +66,7 @@ export const make = (sizeKb: number, ballastKb: number) =>
         free: Effect.sync(() => rmSync(ballast)),
         /** Fills the rest of the disk until `free`. */
         fill: Effect.sync(() => takeUp(ballast, sizeKb)),
-        /** Fails while a file on the disk is open for writing. */
+        /** Makes the disk read-only or writable. Fails while a file on it is open for writing. */
         setReadOnly: (readOnly: boolean) =>
           Effect.sync(() => void mount("-o", `remount,${readOnly ? "ro" : "rw"}`, folder)),
       }

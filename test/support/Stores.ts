@@ -1,6 +1,6 @@
 /**
- * The stores that the port suites run over. A store that is added here is tested by the suites of
- * `Accounts`, `ApiKeys` and `CreditLedger`.
+ * The stores that the port suites run over. The suites of `Accounts`, `ApiKeys` and `CreditLedger`
+ * test every store that is added here.
  */
 import { randomUUID } from "node:crypto"
 import { join } from "node:path"
@@ -27,13 +27,13 @@ import { retryAfterConflict } from "../../src/database/retry.ts"
 import * as Sqlite from "../../src/database/Sqlite.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 
-/** Whether this run has a PostgreSQL server. `npm test` has none. */
+/** True if this run has a PostgreSQL server, which `npm test` has not. */
 export const hasPostgres = inject("postgresUrl") !== undefined
 
 /** The database of this run's suites. `npm test` runs them on SQLite, `npm run test:all` on PostgreSQL. */
 export const engine = hasPostgres ? "PostgreSQL" : "SQLite"
 
-/** Leaves out the database that this run does not test. */
+/** Removes the database that this run does not test. */
 export const ofRun = <Store extends readonly [name: string, ...rest: ReadonlyArray<unknown>]>(
   stores: ReadonlyArray<Store>,
 ) => stores.filter(([name]) => name === engine)
@@ -54,28 +54,28 @@ export const inSql = <E, R>(
     SqlCreditLedger.layer({ lease }),
   ).pipe(Layer.provideMerge(Migrations.layer), Layer.provideMerge(client))
 
-/** The stores in a SQLite file, which stays when the layer closes. */
+/** The stores in a SQLite file, which remains when the layer closes. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))
 
-/** The path of a database file in a folder of its own. The file does not exist yet. */
+/** The path of a database file in a new folder. The file does not exist yet. */
 export const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
 
 const temporarySqlite = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
 
-/** Creates an empty database on a server, which is removed with the server. */
+/** Creates an empty database on a server. It is removed together with the server. */
 export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> =>
   Effect.gen(function* () {
     const name = `test_${randomUUID().replaceAll("-", "")}`
     yield* SqlClient.SqlClient.pipe(
       Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
-      // CREATE DATABASE runs in no transaction.
+      // CREATE DATABASE cannot run in a transaction.
       Effect.provide(PgClient.layer({ url: Redacted.make(`${server}/postgres`) })),
       retryAfterConflict,
     )
     return Redacted.make(`${server}/${name}`)
   }).pipe(Effect.orDie)
 
-/** Creates an empty database on the server that the run has started. */
+/** Creates an empty database on the run's PostgreSQL server. */
 export const temporaryDatabase = Effect.suspend(() => {
   const server = inject("postgresUrl")
   return server === undefined
@@ -91,8 +91,8 @@ const temporaryPostgres = Layer.unwrapEffect(
 )
 
 /**
- * Lets time pass for the stores. PostgreSQL's own clock judges leases there, so all leases end that
- * much sooner.
+ * Lets time pass for the stores. In PostgreSQL the server's clock judges leases, so there all
+ * leases are shortened by that time.
  */
 export const elapse = (time: Duration.DurationInput) =>
   Effect.zipRight(
@@ -125,7 +125,9 @@ export const databases: ReadonlyArray<
   ],
 ])
 
-/** Waits until another connection to PostgreSQL waits for a lock of the current transaction. */
+/**
+ * Waits until another connection to PostgreSQL is waiting for a lock of the current transaction.
+ */
 export const untilAnotherWaits = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.repeat(
     sql`SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
@@ -141,7 +143,7 @@ export const stores: ReadonlyArray<
   ["PostgreSQL", temporaryPostgres],
 ])
 
-/** Stores that survive their processes. Each build of the layer is another process. */
+/** Stores that outlive their processes. Each build of the layer acts as another process. */
 export const lastingStores: ReadonlyArray<
   readonly [
     name: string,

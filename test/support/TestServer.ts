@@ -1,4 +1,4 @@
-/** The service over real HTTP on a free port, composed like the program. */
+/** The service over real HTTP on a free port, composed as in the program. */
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -41,17 +41,17 @@ export interface Options {
   readonly hasSyntheticFigures?: boolean
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
-  /** All stores at once, such as those in PostgreSQL. */
+  /** All stores, for example those in PostgreSQL. */
   readonly stores?: Layer.Layer<Ports>
   readonly health?: Layer.Layer<Health>
-  /** The store of the history; by default, an empty one. */
+  /** The store of the history (default: an empty one). */
   readonly figures?: Layer.Layer<MetricsCache>
-  /** How far behind the clients see the history; by default, a day. */
+  /** By how much the history that clients see is delayed (default: a day). */
   readonly cacheTtl?: Duration.Duration
   readonly costs?: Layer.Layer<Costs>
-  /** The token of the administration, which is off without a token. */
+  /** The token of the administration API, which is off without a token. */
   readonly adminToken?: string
-  /** The value of a credit in millionths, and the ceilings of vendors, for the operator. */
+  /** The value of a credit in millionths, and the vendors' ceilings, for the operator. */
   readonly creditValue?: number
   readonly ceilingOf?: (provider: string) => number | undefined
   readonly logLevel?: LogLevel.LogLevel
@@ -144,7 +144,7 @@ export const start = (options: Options = {}) =>
       accounts,
       keys,
       ledger,
-      /** The number of open connections of the server. */
+      /** The number of connections that the server has open. */
       connections: Effect.async<number>((resume) => {
         server.getConnections((_, count) => resume(Effect.succeed(count)))
       }),

@@ -1,4 +1,4 @@
-/** Runs a verb in the process of the test, which is much faster than to start the program. */
+/** Runs a verb in the test's process, which is much faster than starting the program. */
 import { openSync } from "node:fs"
 import { devNull } from "node:os"
 import { Writable } from "node:stream"
@@ -48,13 +48,15 @@ export const verb = (
 export const document = (cwd: string, ...args: ReadonlyArray<string>) =>
   Effect.flatMap(verb(cwd, [...args, "--json"]), documentOf(args))
 
-/** Two verbs cannot share the folder and the streams of this process. */
+/**
+ * The verbs run one at a time, because they would share the folder and the streams of this process.
+ */
 const oneAtATime = Effect.unsafeMakeSemaphore(1).withPermits(1)
 
-/** Neither a file nor a terminal. */
+/** The null device, which is neither a file nor a terminal. */
 const nowhere = openSync(devNull, "w")
 
-/** Keeps what the program prints. */
+/** Collects what the program prints. */
 class Output extends Writable {
   readonly fd = nowhere
   text = ""
@@ -74,7 +76,7 @@ const inFolder = (cwd: string) =>
     (before) => Effect.sync(() => process.chdir(before)),
   )
 
-/** Sets a property of `process` for the scope. */
+/** Replaces a property of `process` until the scope ends. */
 const replaced = (name: "env" | "stdout" | "stderr", value: unknown) =>
   Effect.acquireRelease(
     Effect.sync(() => {

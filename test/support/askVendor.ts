@@ -8,7 +8,7 @@ interface WithLayer {
   readonly layer: Layer.Layer<Vendor>
 }
 
-/** The context of calls that nobody waits for. */
+/** The context of a call that no request waits for. */
 export const context = { account: undefined, requestIds: [] }
 
 /** Builds the vendor, makes one call, closes the vendor, and returns the whole answer. */

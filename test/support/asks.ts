@@ -17,7 +17,7 @@ const known = (page: string): Outcome | undefined => {
   return page.startsWith("unrated") ? providerFailed("it is known to have no figures") : undefined
 }
 
-/** A provider that knows some pages, buys others in a millisecond, and fails for some. */
+/** Makes a provider that knows some pages, buys others in a millisecond, and fails for some. */
 export const newProvider = () =>
   knowing(known, (targets) => {
     const outcomes = targets.map(
@@ -28,7 +28,7 @@ export const newProvider = () =>
 
 export interface Ask {
   readonly path: string
-  /** Undefined: the account's own key. */
+  /** The key to send; undefined for the account's own key. */
   readonly apiKey?: string | undefined
   readonly idempotencyKey?: string | undefined
   readonly more?: Readonly<Record<string, string>>

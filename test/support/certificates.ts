@@ -1,4 +1,4 @@
-/** A certificate for `localhost` and its key; good until 2126. */
+/** A certificate for `localhost` and its key; valid until 2126. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBijCCATCgAwIBAgIUK6l2CP6zDdsBRMJI3CkQjYxm0UMwCgYIKoZIzj0EAwIw
 GjEYMBYGA1UEAwwPYXV0aG9yaXR5IHRlc3RzMCAXDTI2MTEyMzA3MjgyOFoYDzIx

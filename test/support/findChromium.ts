@@ -23,6 +23,6 @@ export default function setup(project: TestProject) {
   const say = () =>
     console.error(`\nNOT DONE: the pages were not tested in a browser, because ${missing}.\n`)
   say()
-  // Report it again at the end of the run.
+  // Report the skipped tests again at the end of the run.
   return say
 }

@@ -1,20 +1,23 @@
-/** Files with lists of URLs, which `authority check`, the console and the client pay alike. */
+/**
+ * Files with lists of URLs, which must cost the same with `authority check`, the console and the
+ * client.
+ */
 interface Options {
-  /** The number of URLs that are no target (default: 0). */
+  /** The number of URLs that are not valid targets (default: 0). */
   readonly invalid?: number
-  /** The number of valid URLs whose target an earlier URL has (default: 0). */
+  /** The number of valid URLs whose target an earlier URL already has (default: 0). */
   readonly duplicates?: number
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
-  /** True for bytes that are not UTF-8. */
+  /** True if the file's bytes are not UTF-8, so that the encoding is guessed. */
   readonly isGuessed?: boolean
-  /** The URLs whose host is guessed. */
+  /** The URLs whose host contains guessed characters. */
   readonly guessed?: ReadonlyArray<string>
 }
 
 type Fixture = ReturnType<typeof list>
 
-/** `words` is the list of the URLs in the file, with a space between them. */
+/** `words` lists the URLs in the file, separated by spaces. */
 const list = (
   name: string,
   content: string | Uint8Array,
@@ -22,7 +25,7 @@ const list = (
   { duplicates = 0, invalid = 0, ...options }: Options = {},
 ) => {
   const urls = words.split(" ").filter(Boolean)
-  /** The number of distinct targets. Each target is paid once. */
+  /** The number of distinct targets, each of which is charged once. */
   const targets = urls.length - duplicates - invalid
   return { name, content, urls, duplicates, targets, ...options }
 }
@@ -299,7 +302,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   ),
 ]
 
-/** Files that are refused, and the words for it. */
+/** Files that are refused, each with the message that says why. */
 export const refused: ReadonlyArray<
   readonly [name: string, content: string | Uint8Array, message: string]
 > = [

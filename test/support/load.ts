@@ -39,7 +39,7 @@ const one = (load: Load, account: AccountId) =>
       if (Exit.isSuccess(exit)) load.acknowledged.push(exit.value)
       else load.failures.push(storeFailureMessage(exit.cause))
     }),
-    // Lets the other clients run, even if nothing here was asynchronous.
+    // Let the other clients run, even if nothing in this one was asynchronous.
     Effect.zipRight(Effect.sleep(1)),
   )
 

@@ -12,7 +12,7 @@ export const targets = (...urls: ReadonlyArray<string>): Arr.NonEmptyReadonlyArr
   return [first, ...rest]
 }
 
-/** For whom a test looks something up: nobody in particular, for ever. */
+/** The default context of lookups in tests: an arbitrary account, and no deadline. */
 export const context = (options: Partial<LookupContext> = {}): LookupContext => ({
   account: "a",
   deadline: Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-/** The stores in a database of SQLite in memory. The stores of one build share the database. */
+/** The stores in an in-memory SQLite database, which the stores of one build share. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,7 @@ export const costs = Layer.provide(SqlCosts.layer, database)
 export const creditLedger = (...options: Parameters<typeof SqlCreditLedger.layer>) =>
   Layer.provide(SqlCreditLedger.layer(...options), database)
 
-/** A ledger that takes any account id, and makes the account with its first credits. */
+/** A ledger that accepts any account id, and creates the account with its first credits. */
 export const ledgerAlone = (...options: Parameters<typeof SqlCreditLedger.layer>) =>
   Layer.provide(
     SqlCreditLedger.layer(...options),

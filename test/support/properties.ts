@@ -2,7 +2,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 
-/** With `THOROUGH`, as in .ci/run, a property is checked for four times as many random values. */
+/** Returns the number of random values for a property: four times as many with `THOROUGH`. */
 export const runs = (number: number) =>
   process.env["THOROUGH"] === undefined ? number : 4 * number
 

@@ -1,4 +1,4 @@
-/** Answers that a client must understand, whichever client it is. */
+/** Answers that every client must understand. */
 export interface Scripted {
   readonly status: number
   readonly body?: string
@@ -15,11 +15,11 @@ export const good = {
   }),
 } satisfies Scripted
 
-/** An error of the service. */
+/** An error answer of the service. */
 export const refused = (status: number, headers = {}, message = "so it is") =>
   ({ status, headers, body: JSON.stringify({ success: false, message }) }) satisfies Scripted
 
-/** Answers after which a client does not retry, and the error of each. */
+/** Answers after which a client does not retry, each with the error that it reports. */
 export const final: ReadonlyArray<readonly [Scripted, string]> = [
   [refused(401), "Unauthorized"],
   [refused(402), "InsufficientCredits"],

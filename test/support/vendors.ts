@@ -61,7 +61,7 @@ export const http = Effect.map(
   }),
 )
 
-/** A fault: renames a field of every answer, also inside of lists. */
+/** A fault: renames a field of every answer, even inside lists. */
 export const renamed = (field: string) =>
   FakeVendor.rewrite(`${field} renamed`, (json) =>
     JSON.parse(JSON.stringify(json).replaceAll(`"${field}":`, '"renamed":')),

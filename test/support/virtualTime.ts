@@ -1,4 +1,4 @@
-/** Runs an effect in virtual time: when every fiber sleeps, the clock jumps to the next alarm. */
+/** Runs an effect in virtual time: when every fiber sleeps, the clock jumps to the next wake-up. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,8 +11,8 @@ interface Alarm {
 }
 
 /**
- * Returns the value. Throws when the effect fails, or waits for something that never comes. A fiber
- * yields to the others after `operations`.
+ * Returns the value. Throws if the effect fails, or waits for something that never comes. Fibers
+ * yield to each other after `operations`.
  */
 export const runInVirtualTime = <A, E>(
   effect: Effect.Effect<A, E>,

@@ -62,13 +62,13 @@ const Recorded = Schema.Struct({
       answer: Schema.String,
     }),
   ),
-  /** Requests that were running when the process was killed. */
+  /** Requests that were in flight when the process was killed. */
   abandoned: Schema.Array(
     Schema.Struct({ ...Batch, idempotencyKey: Schema.optional(Schema.String) }),
   ),
   entries: Schema.Int,
   auditLines: Schema.Int,
-  /** The budgets without a period, and what was charged and held of them. */
+  /** The budgets without a period, and what was charged and held under them. */
   budgets: Schema.Array(Schema.Struct({ key: ApiKeyId, credits: Schema.Int, used: Schema.Int })),
   /** The purchases of the day on which the older version ran. */
   purchases: Schema.Array(
@@ -129,7 +129,7 @@ const databases = {
     }),
 }
 
-/** The program on a copy of the older version's database. The tests of a dialect share the copy. */
+/** The program on a copy of the older version's database. All tests of a dialect share the copy. */
 class OldService extends Context.Tag("OldService")<
   OldService,
   {
@@ -297,7 +297,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
     )
 
     describe(`the ${dialect} database ${dump}, of schema 16`, () => {
-      it.scopedLive("the entries are valid, and the audit log goes on after its lines", () =>
+      it.scopedLive("after an upgrade, the entries are valid, and the audit log continues", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           yield* Effect.gen(function* () {
@@ -316,7 +316,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("budgets count what was charged and what is held of them", () =>
+      it.scopedLive("after an upgrade, budgets count what was charged and is held", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           const ids = recorded.budgets.map(({ key }) => key)
@@ -330,7 +330,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("usage is counted as before", () =>
+      it.scopedLive("after an upgrade, usage is counted as before", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           yield* Effect.gen(function* () {
@@ -345,7 +345,7 @@ for (const dump of ["8b50055-new", "8b50055-upgraded"]) {
         }),
       )
 
-      it.scopedLive("the sums of what calls cost are taken over", () =>
+      it.scopedLive("after an upgrade, the sums of what vendor calls cost are kept", () =>
         Effect.gen(function* () {
           const { stores } = yield* databases[dialect](dump, yield* folder)
           const days = Effect.flatMap(Costs, (costs) => costs.days({}))

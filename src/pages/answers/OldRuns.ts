@@ -1,7 +1,7 @@
 /** The runs that the console of 1.1.0 kept in this browser. They can be exported, not continued. */
 import { deleteDB, type IDBPDatabase, openDB } from "idb"
 import * as v from "valibot"
-import { Failure, Success } from "../../client/Bodies.ts"
+import { Failure, Success } from "../../client/AnswerSchemas.ts"
 import { invalid, type Outcome } from "../../client/Outcomes.ts"
 import * as Export from "../console/Export.ts"
 import * as Row from "../console/Row.ts"

@@ -9,7 +9,7 @@ import type { AccountId } from "../../../src/accounts/Account.ts"
 import type { CreditLedger } from "../../../src/ledger/CreditLedger.ts"
 import { expire, figures, grant, problemsOf } from "../../../scripts/support/ledgerCalls.ts"
 
-/** What the tests need to know of the ledger that they examine. */
+/** What the tests need to know about the ledger under test. */
 export class Bench extends Context.Tag("authority/testing/Bench")<
   Bench,
   {
@@ -22,7 +22,7 @@ export class Bench extends Context.Tag("authority/testing/Bench")<
 
 export type Test = readonly [name: string, test: Effect.Effect<void, unknown, CreditLedger | Bench>]
 
-/** More than the ledger's own clock may run on during a test. */
+/** A period longer than the ledger's own clock may advance during a test. */
 export const margin = "10 seconds"
 
 export const atOnce = { concurrency: "unbounded" } as const
@@ -37,7 +37,7 @@ export const newAccountWith = (credits: number) =>
 export const elapse = (time: Duration.DurationInput) =>
   Effect.flatMap(Bench, (bench) => bench.elapse(time))
 
-/** Lets a lease pass, and ends the holds whose lease has ended. Returns their number. */
+/** Lets a lease pass, and ends the holds whose lease is over. Returns their number. */
 export const endAllHolds = Effect.flatMap(Bench, ({ elapse, lease }) =>
   Effect.zipRight(elapse(lease), expire),
 )
@@ -53,7 +53,7 @@ export const refused = <A, E extends { readonly _tag: string }, R>(
     return result.left
   })
 
-/** Checks the figures of an account. Leaves out the figures that are not named. */
+/** Checks those figures of an account that are given. */
 export const expectFigures = (
   account: AccountId,
   expected: Partial<Effect.Effect.Success<ReturnType<typeof figures>>>,

@@ -178,7 +178,8 @@ const inFlight: ReadonlyArray<Test> = [
     "an idempotency key can be taken over only after the lease of its request has ended",
     Effect.gen(function* () {
       const account = yield* anAccount
-      // Each takes the whole balance, so the second needs what the first had.
+      // Each request takes the whole balance, so the second one needs the credits that the first
+      // one had.
       const [first, second] = [request(account, { amount: 100 }), request(account, { amount: 100 })]
       yield* opened(first)
       yield* untilAlmost((yield* Bench).lease)
@@ -186,7 +187,7 @@ const inFlight: ReadonlyArray<Test> = [
       yield* elapse(margin)
       yield* opened(second)
 
-      // No sweep has run.
+      // The lease is over, although no sweep has run.
       yield* refused("HoldExpired", settle(first, 1, "too late"))
       yield* release(first)
       yield* expectFigures(account, { charged: 0, held: 100 })

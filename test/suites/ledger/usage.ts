@@ -26,7 +26,9 @@ import { credits, newHold, open, release, statement } from "../../../scripts/sup
 const usage = (question: Usage.Question) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.usage(question))
 
-/** Rows of another test may have the same day, but never the same account. */
+/**
+ * Selects the account's rows: other tests may have rows of the same day, but not of this account.
+ */
 const usageOf = (account: AccountId, by: "day" | "key", period: Partial<Usage.Question> = {}) =>
   usage({ ...period, account, by })
 
@@ -54,7 +56,7 @@ const newKey = () => ApiKeyId.make(uuid())
 const zero: Usage.Usage = { checks: 0, credits: 0, known: 0, failed: noFailures }
 
 const step = fc.record({
-  /** The key of the request; the last stands for none. */
+  /** The number of the key that sends the request; the last number stands for no key. */
   key: fc.nat(2),
   checks: fc.nat(5),
   known: fc.nat(5),
