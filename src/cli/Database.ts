@@ -9,7 +9,7 @@ export const settings = Layer.provideMerge(Logging.layer({ stderr: true }), Sett
 export type Services = Layer.Layer.Success<typeof existing>
 
 /** Fails with NoDatabase when the database does not exist. */
-export const existing = Layer.provide(Stores.forVerbs, settings)
+export const existing = Layer.provide(Stores.forCommands, settings)
 
 /** Creates the database when it does not exist. */
-export const existingOrNew = Layer.provide(Stores.forCreatingVerbs, settings)
+export const existingOrNew = Layer.provide(Stores.forCreatingCommands, settings)

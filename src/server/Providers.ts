@@ -66,7 +66,7 @@ const named = (name: Settings.ProviderName): ProviderLayer => {
 export const undecorated = (
   name: VendorName | "dataset",
 ): Layer.Layer<Vendor, ProviderNotConfigured | NoDatabase | StoreFailure, Settings.Settings> =>
-  name === "dataset" ? Layer.provide(dataset, Stores.forVerbs) : vendor(name)
+  name === "dataset" ? Layer.provide(dataset, Stores.forCommands) : vendor(name)
 
 /** Like `undecorated`, but counts the calls if the database can be used. */
 export const recorded = (name: VendorName | "dataset") =>

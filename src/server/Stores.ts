@@ -206,14 +206,14 @@ const ofVerbs = Layer.mergeAll(common, health, rankings)
  *
  * @internal
  */
-export const forVerbs = Layer.provideMerge(ofVerbs, existing)
+export const forCommands = Layer.provideMerge(ofVerbs, existing)
 
 /**
  * For commands that create a missing database and print its location on stderr.
  *
  * @internal
  */
-export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
+export const forCreatingCommands = Layer.provideMerge(ofVerbs, existingOrNew)
 
 /**
  * The record of what calls cost, in an existing database with this program's schema.

@@ -127,7 +127,7 @@ export const restore = Command.act({
 const appendLine = (copy: string, source: string, heads: string) =>
   Effect.flatMap(AuditLog, ({ append }) =>
     append({ action: "database.restore", subject: source, detail: { heads } }),
-  ).pipe(Effect.provide(Stores.forVerbs), onFile(copy), failWithStoreFailure)
+  ).pipe(Effect.provide(Stores.forCommands), onFile(copy), failWithStoreFailure)
 
 const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
 
@@ -136,7 +136,7 @@ const booksOf = (file: string) =>
   Effect.gen(function* () {
     const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
       Effect.zipRight(
-        Effect.provide(Effect.all([verify, Heads.digest(Heads.heads)]), Stores.forVerbs),
+        Effect.provide(Effect.all([verify, Heads.digest(Heads.heads)]), Stores.forCommands),
       ),
       onFile(file),
     )

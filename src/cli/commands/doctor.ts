@@ -113,7 +113,7 @@ const stores = Effect.gen(function* () {
     ...(yield* orFailure("demo", demo)),
   ]
 }).pipe(
-  Effect.provide(Stores.forVerbs),
+  Effect.provide(Stores.forCommands),
   Effect.provide(Logging.layer({ stderr: true })),
   (findings) => orFailure("database", findings),
 )
