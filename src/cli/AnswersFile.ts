@@ -16,9 +16,7 @@ export const shownPlace =
 export const placeOf = (asked: string | undefined): string | undefined =>
   asked === "none" ? undefined : (asked ?? join(stateFolder(), "authority", "answers.db"))
 
-/**
- * The user's folder for program state. As the XDG specification says, relative paths are ignored.
- */
+/** The user's folder for program state. Relative paths are ignored, as XDG specifies. */
 export const stateFolderOf = (
   platform: NodeJS.Platform,
   { LOCALAPPDATA, XDG_STATE_HOME }: NodeJS.ProcessEnv,

@@ -324,10 +324,7 @@ interface Running {
   readonly doubtful: "again" | "leaveOut"
 }
 
-/**
- * Runs the plan. An interruption ends the run and its output in the way that a lack of credits
- * does.
- */
+/** Runs the plan. An interruption ends the run and its output as a lack of credits does. */
 const running = (options: Options, parts: Running) =>
   Effect.gen(function* () {
     const { doubtful, format, own, progress, run, sink } = parts

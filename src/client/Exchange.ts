@@ -16,8 +16,7 @@ export interface Call {
 }
 
 /**
- * Makes a function that sends a request with retries. It throws a ClientError or the signal's
- * reason.
+ * Makes a function that sends a request with retries. It throws ClientError or the signal's reason.
  */
 export const exchange = (options: Options) => {
   const { onRetry, patienceMs = 90_000, timeoutMs = 60_000 } = options

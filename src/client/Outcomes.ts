@@ -84,9 +84,7 @@ export interface Preview {
   readonly affordable: boolean
 }
 
-/**
- * The URLs to send. One invalid URL stands in for all that would make the service refuse the batch.
- */
+/** The URLs to send. One invalid URL replaces all that would make the service refuse the batch. */
 export const sentFor = (urls: ReadonlyArray<string>) =>
   urls.map((url) => (isAdmissible(url) ? url : "invalid"))
 

@@ -328,9 +328,7 @@ const makeMemory = (ttlMs: number, billsUnknown: boolean) => {
       if (billsUnknown) unknown.add(account, 1, now)
     },
 
-    /**
-     * Records that the vendor refused a call for a target. Returns whether this blocks the account.
-     */
+    /** Records a refused call for a target. Returns true if this blocks the account. */
     wasRefused: (account: string, now: number) => {
       refused.add(account, 1, now)
       return refused.count(account, now) === maxRefused

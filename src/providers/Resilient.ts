@@ -141,9 +141,7 @@ class State {
   errors: Calls["errors"] = []
   private stop: Stop | undefined
   private isProbing = false
-  /**
-   * True from the first "exhausted" answer until the next success, because both are logged once.
-   */
+  /** True from the first "exhausted" answer until the next success, as both are logged once. */
   private wasExhausted = false
   private failures = 0
   /** The accounts that, since the last success, had a failed call with only their own targets. */

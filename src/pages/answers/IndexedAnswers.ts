@@ -45,7 +45,7 @@ export const open = async (name: string): Promise<IndexedAnswers> => {
   })
 
   /**
-   * Resolves once the changes would survive a crash of the machine. A rejection changes nothing.
+   * Resolves once the changes would survive a crash of the machine.
    */
   const write = async <A>(change: (transaction: Writing) => Promise<A>): Promise<A> => {
     const transaction = db.transaction(stores, "readwrite", { durability: "strict" })

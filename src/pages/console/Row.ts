@@ -49,9 +49,7 @@ export const rowsOf = (
 
 export const isWaiting = ({ outcome }: Row) => outcome === undefined
 
-/**
- * True if a retry may succeed. For an hour, the vendor is not asked for an unknown address again.
- */
+/** True if a retry may succeed. The vendor is not asked for an unknown address for an hour. */
 export const isWorthRetrying = ({ outcome }: Row) =>
   outcome !== undefined &&
   "reason" in outcome &&

@@ -52,10 +52,7 @@ export interface Filter {
   /** Selects the rows whose URL contains this text, ignoring case. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
-  /**
-   * Selects the rows in which this figure lies in this tenth of the scale; tenth 0 is 0 to below
-   * 10.
-   */
+  /** Selects rows by the tenth of the scale in which a figure lies. Tenth 0 is 0 to below 10. */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
 }
 

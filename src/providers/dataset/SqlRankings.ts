@@ -1,14 +1,13 @@
 /**
- * The ranking list in SQL. There are two tables for the ranks: lookups read the active table, and
- * an import fills the inactive table. A row of a third table, `ranking`, names the active table.
- * PostgreSQL empties a table with TRUNCATE, because deleting its rows takes as long as writing
- * them. Transactions are short, so that other processes can write. Every change runs in
- * `withTransaction`: on SQLite, only `withTransaction` retries while another process holds the
- * write lock.
+ * The ranking in SQL. Lookups read the active one of two tables, while an import fills the other;
+ * the table `ranking` names the active one. PostgreSQL empties a table with TRUNCATE, because
+ * deleting its rows takes as long as writing them. Transactions are short, so that other processes
+ * can write. All changes run in `withTransaction`: on SQLite, only that retries while another
+ * process holds the write lock.
  *
- * On SQLite, inserting a batch of unordered names rewrites most pages of the table. So an import
- * first writes its rows to a temporary table, which does not lock the database, and then copies
- * these rows in the order of names.
+ * On SQLite, inserting unordered names rewrites most pages of the table. So an import first writes
+ * its rows to a temporary table, which does not lock the database, and then copies them in the
+ * order of names.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"

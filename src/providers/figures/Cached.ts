@@ -1,10 +1,7 @@
 /**
  * Caches a vendor's figures: the most recently used in memory, and all of them in a store that
- * processes share. Failures are not cached.
- *
- * `reading` is outside the queue of calls to the vendor, so a cache hit does not wait in it.
- * `saving` is inside the queue: figures are in memory before any request gets them, and are saved
- * even if every request has left.
+ * processes share. Failures are not cached. `reading` and `saving` are separate layers; see
+ * `Composed`.
  */
 import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
@@ -50,9 +47,7 @@ export interface Cached {
 
 const readTimeout = "1 second"
 
-/**
- * Makes the cache of one provider. Writes the queued figures to the store when the scope closes.
- */
+/** Makes the cache of one provider. It writes the queued figures when the scope closes. */
 export const make = (
   provider: string,
   options: Options,
