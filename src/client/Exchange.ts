@@ -15,9 +15,7 @@ export interface Call {
   readonly signal: AbortSignal | undefined
 }
 
-/**
- * Makes a function that sends a request with retries. It throws ClientError or the signal's reason.
- */
+/** Returns a function that retries a request; it throws ClientError or the signal's reason. */
 export const exchange = (options: Options) => {
   const { onRetry, patienceMs = 90_000, timeoutMs = 60_000 } = options
   const send = sender(options)

@@ -203,8 +203,7 @@ const writeHeads = (file: string) =>
       Heads.heads.pipe(
         Stream.tap((head) =>
           Effect.try({
-            // `writeSync` may write only a part on a full disk; this writes the whole line or
-            // throws.
+            // Throws if the disk is full, whereas `writeSync` may write part of the line.
             try: () => writeFileSync(descriptor, `${Heads.lineOf(head)}\n`),
             catch: OutputFailed.of(file),
           }),

@@ -44,9 +44,7 @@ export const open = async (name: string): Promise<IndexedAnswers> => {
     },
   })
 
-  /**
-   * Resolves once the changes would survive a crash of the machine.
-   */
+  /** Resolves once the changes would survive a machine crash. If it rejects, nothing changed. */
   const write = async <A>(change: (transaction: Writing) => Promise<A>): Promise<A> => {
     const transaction = db.transaction(stores, "readwrite", { durability: "strict" })
     const done = transaction.done.catch((error: unknown) => ({ error }))
