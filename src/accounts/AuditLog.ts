@@ -102,8 +102,8 @@ export class AuditLog extends Context.Tag("authority/AuditLog")<
     /** Appends a line with the current Actor, for an act that changes no store. */
     readonly append: (act: Act) => Effect.Effect<void>
     /**
-     * Returns the acts that were done under an idempotency key. A key is good for each act only
-     * once: doing the act a second time dies and changes nothing.
+     * Returns the acts that were done under an idempotency key. Under one key, each act can be done
+     * once: a second attempt dies and changes nothing.
      */
     readonly doneUnder: (key: string) => Effect.Effect<ReadonlyArray<FormerAct>>
     /** Lists lines, newest first. */

@@ -149,7 +149,7 @@ const decodeChecked = Schema.decodeUnknownSync(Shapes.check.output)
 
 const outOfTime = new InProcess.Problem({
   code: "out_of_time",
-  message: "The call took too long; check the urls that are left in another call.",
+  message: "The call took too long; check the remaining urls in another call.",
 })
 
 const balanceOf = (call: Call) =>

@@ -24,7 +24,7 @@ import * as Plan from "../lists/Plan.ts"
 import { type Connect, Run } from "../lists/Run.ts"
 import { AnswersFailed } from "../lists/SqlAnswers.ts"
 import * as Summary from "../lists/Summary.ts"
-import * as UrlInput from "../lists/UrlInput.ts"
+import * as ListFile from "../lists/ListFile.ts"
 import * as AnswersFile from "./AnswersFile.ts"
 import { line, write } from "./Output.ts"
 import { maxUrls } from "../contract/Limits.ts"
@@ -89,7 +89,7 @@ const check = (given: Options) =>
     const output = given.output === "-" ? undefined : given.output
     const options = { ...given, output }
     const format = yield* formatOf(options)
-    const input = yield* UrlInput.open({
+    const input = yield* ListFile.open({
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
     })
@@ -206,7 +206,7 @@ export const command = Command.make({
   run: check,
 })
 
-const urlsOf = ({ items }: UrlInput.UrlInput) => items.map(({ url }) => url)
+const urlsOf = ({ items }: ListFile.ListFile) => items.map(({ url }) => url)
 
 /** Fails if two of the files are the same. The answers file need not exist yet. */
 const refuseOverwriting = (
@@ -232,7 +232,7 @@ const refuseOverwriting = (
 /** Prints what the check would do and cost. */
 const showPreview = (
   { json }: Options,
-  input: UrlInput.UrlInput,
+  input: ListFile.ListFile,
   { plan, run }: { readonly plan: Plan.Plan; readonly run: Run },
 ) =>
   Effect.gen(function* () {
@@ -255,7 +255,7 @@ const showPreview = (
  * second time, or the balance is short. Fails before anything is paid if the answer is no or the
  * limit is exceeded.
  */
-const consent = (options: Options, { guessed }: UrlInput.UrlInput, plan: Plan.Plan) =>
+const consent = (options: Options, { guessed }: ListFile.ListFile, plan: Plan.Plan) =>
   Effect.gen(function* () {
     const [example] = guessed
     if (example !== undefined && !options.yes) {
@@ -315,7 +315,7 @@ const ask = (options: Options, what: string, question: string) =>
     : new CheckStopped({ message: `${what}; add --yes to go on. Nothing was checked` })
 
 interface Running {
-  readonly input: UrlInput.UrlInput
+  readonly input: ListFile.ListFile
   readonly own: OwnColumns
   readonly format: OutcomeFormat.OutcomeFormat
   readonly sink: OutcomeFile.OutcomeFile
@@ -481,7 +481,7 @@ const reason = (
   }
 }
 
-const howToResume = (answers: string | undefined, { file }: UrlInput.UrlInput) =>
+const howToResume = (answers: string | undefined, { file }: ListFile.ListFile) =>
   answers === undefined
     ? "this run cannot be resumed, because it keeps no answers; without --answers none, a run does"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`

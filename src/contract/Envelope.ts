@@ -36,7 +36,7 @@ export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}
 
 /**
  * The `Retry-After` of a 409 and a 503, in seconds. One second is enough for most causes, although
- * the idempotency keys of a killed process can stay in use for up to 8 seconds.
+ * the idempotency keys of a killed process stay in use until the leases of its holds end.
  */
 export const retryAfterSeconds = 1
 

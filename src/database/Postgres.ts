@@ -79,7 +79,7 @@ const open = (
     // Without its own `password`, the driver warns that its use of ~/.pgpass is deprecated.
     password:
       password ?? (() => new Promise((resolve) => pgpass(target, (found = "") => resolve(found)))),
-    // Overrides PGSSLNEGOTIATION, whose `direct` fails without TLS.
+    // Ignores PGSSLNEGOTIATION: with its value `direct`, a connection without TLS would fail.
     sslnegotiation: "postgres",
     max: connections,
     // Frees the connection for other processes.

@@ -84,8 +84,8 @@ export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
 }
 
 /**
- * The hold has ended: its lease is over, another process took this process for dead, or another
- * request owns the idempotency key. The held credits are returned and nothing is charged.
+ * The hold has ended: its lease is over, or another request owns the idempotency key. The held
+ * credits are returned and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

@@ -15,7 +15,7 @@ export const start = (onChange?: (name: Name) => void) => {
     onChange?.(name)
   }
   apply(kept())
-  // A header that was rendered at build time does not know the choice.
+  // The header was rendered at build time, so the radio button of the user's choice is set here.
   for (const radio of radios()) radio.checked = radio.value === kept()
   addEventListener("change", ({ target }) => {
     const name = names.find((name) => target instanceof HTMLInputElement && target.value === name)

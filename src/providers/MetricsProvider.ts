@@ -90,7 +90,7 @@ export interface Quota {
   readonly allotted: number
   /** At 0 or below, the vendor answers no more lookups, unless `allowsOverage` is true. */
   readonly left: number
-  /** True if the vendor continues beyond `allotted` and bills for it. */
+  /** True if the vendor still answers once `allotted` is used up, and bills the excess. */
   readonly allowsOverage?: boolean | undefined
   /** When the current period ends, in epoch milliseconds; null if the vendor does not say. */
   readonly resetsAt: number | null

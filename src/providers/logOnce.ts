@@ -7,8 +7,8 @@ import * as Option from "effect/Option"
 type Log = (cause: Cause.Cause<unknown>) => Effect.Effect<void>
 
 /**
- * Makes a function that logs the failure of an effect: the first one, and then only the first after
- * each success. An interruption counts as neither.
+ * Returns a function that logs an effect's failure, but only the first in a row: it logs again only
+ * after a success. An interruption counts as neither.
  */
 export const logOnce = (log: Log) => {
   let isFailing = false

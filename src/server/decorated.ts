@@ -24,7 +24,7 @@ export const decorated = <E, R>(vendor: Layer.Layer<Vendor, E, R>) =>
     }),
   ).pipe(Layer.unwrapEffect)
 
-/** The vendors that cost something, with the prefix of their settings. */
+/** Maps each vendor that bills calls to the prefix of its settings, such as `mozPrice`. */
 const vendors = {
   moz: "moz",
   "moz-links-v2": "mozLinksV2",

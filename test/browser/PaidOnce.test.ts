@@ -51,7 +51,7 @@ const visitLater = async (page: Page, key: string, days = 0) => {
 
 const sentence = (page: Page) => page.locator(".plan summary").innerText()
 
-describe.skipIf(isMissing)("an address in the console", () => {
+describe.skipIf(isMissing)("an address that the console checks", () => {
   browserTest("is paid once over lists that are cut, mixed and grown, for a month", async (run) => {
     const { books, key, url } = await run(service(2000))
     const { page } = await run(visit(url, "/console"))

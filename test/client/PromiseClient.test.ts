@@ -345,7 +345,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client asks for a request in progress at the interval that the service names",
+    "after a 409 for a request in progress, the promise client retries at the interval of Retry-After",
     onTestClock(async () => {
       const waits: Array<number> = []
       const busy = Array.from({ length: 8 }, () => refused(409, { "retry-after": "2" }))

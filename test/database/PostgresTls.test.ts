@@ -146,7 +146,7 @@ describe("a PostgreSQL server with TLS", () => {
     }),
   )
 
-  it.effect("a server that demands TLS of a role gives an error that names sslmode", () =>
+  it.effect("if the server requires TLS of a role, the error names sslmode", () =>
     Effect.gen(function* () {
       const base = server.url.replace("authority:authority", "encrypted")
       assert.match(

@@ -107,7 +107,7 @@ describe("a suspended account", () => {
   )
 })
 
-describe("the description of a request's own API key", () => {
+describe("GET /v1/key, which describes the API key of the request", () => {
   it.scopedLive("a request can ask for the description of its own API key", () =>
     Effect.gen(function* () {
       const { account, describeKey, key, keys } = yield* running()

@@ -42,7 +42,7 @@ export const injectFaults = (options: Options) =>
     const sql = yield* SqlClient.SqlClient
     // Never wait for a lock: a waiting SQLite would block the whole world.
     yield* sql`PRAGMA busy_timeout = 0`
-    // Skip the slow flushes. The operating system keeps the writes of a crashed process.
+    // No fsync: a simulated crash ends only the process, and the operating system keeps its writes.
     yield* sql`PRAGMA synchronous = OFF`
     const connection = yield* Effect.scoped(sql.reserve)
     const { execute } = connection
@@ -204,7 +204,7 @@ export const injectFaults = (options: Options) =>
     return { afterCrash: () => setOpen(false) }
   })
 
-/** The statements that write the rows of a request, with the name of the table. */
+/** Matches an INSERT of a request's rows, and captures the name of the table. */
 const insertOfBooks = /^\s*INSERT INTO (entries|holds|receipts) /
 
 /** The request ids in the rows, which are a single JSON parameter. */

@@ -18,8 +18,8 @@ export const demoCredits = Credits.make(1000)
 
 /**
  * Creates the demo account with its credits, and returns its key. Returns none if an account exists
- * or a provider other than the sandbox is set. Logs in JSON are kept, so with them the account gets
- * no key, unless `isApart` says that the key is printed outside the log.
+ * or a provider other than the sandbox is set. Logs in JSON are usually stored, and a key must
+ * not be, so with them the account gets no key, unless `isApart` says that it is printed elsewhere.
  */
 export const demoKey = Effect.fnUntraced(
   function* (isApart: boolean) {

@@ -132,7 +132,7 @@ const apply = (lock: MigrationLock, { change, id, name }: (typeof steps)[number]
 const lockOrDone = (lock: MigrationLock) =>
   Effect.gen(function* () {
     if (yield* lock.take) return
-    yield* Effect.logInfo("Another process migrates the database. This process waits for it.")
+    yield* Effect.logInfo("Another process is migrating the database; waiting for it to finish.")
     yield* Effect.repeat(
       Effect.flatMap(applied, (version) => (version >= newest ? Effect.succeed(true) : lock.take)),
       { until: (isOver) => isOver, schedule: Schedule.spaced("100 millis") },

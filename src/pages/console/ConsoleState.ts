@@ -16,7 +16,7 @@ import {
   spend,
 } from "../Account.ts"
 import * as LocalSettings from "../LocalSettings.ts"
-import * as IndexedAnswers from "../answers/IndexedAnswers.ts"
+import * as IndexedDbAnswers from "../answers/IndexedDbAnswers.ts"
 import * as OldRuns from "../answers/OldRuns.ts"
 import * as Row from "./Row.ts"
 import * as TableView from "./TableView.ts"
@@ -145,7 +145,7 @@ addEventListener("beforeunload", (event) => {
   if (isUnkept.value && results.value.checked > 0) event.preventDefault()
 })
 
-const answers = IndexedAnswers.open(`authority-answers${base}`).catch(() => {
+const answers = IndexedDbAnswers.open(`authority-answers${base}`).catch(() => {
   isUnkept.value = true
   return { ...memoryAnswers(), clear: async () => {} }
 })

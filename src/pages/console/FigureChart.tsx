@@ -8,7 +8,7 @@ import { client, currentKey, keyProblem } from "../Account.ts"
 import { type Column, num, Table, text, when } from "../Table.tsx"
 import { figure } from "../Texts.ts"
 import { results } from "./ConsoleState.ts"
-import * as FigureLines from "./FigureLines.ts"
+import * as HistoryLines from "./HistoryLines.ts"
 
 /** The URL whose history is shown. */
 const openUrl = signal<string | undefined>(undefined)
@@ -43,7 +43,7 @@ const ask = async (
   return client({ apiKey, timeoutMs: 20_000, patienceMs: 0 })
     .history(url, { limit: maxRows, signal })
     .then(
-      ({ observations }) => FigureLines.withOwn(observations, outcomes),
+      ({ observations }) => HistoryLines.withOwn(observations, outcomes),
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     )
 }
@@ -87,13 +87,13 @@ const Dialog = ({ url }: { readonly url: string }) => {
           </p>
         )}
       </div>
-      {observations.length > 0 && <Found lines={FigureLines.linesOf(observations)} />}
+      {observations.length > 0 && <Found lines={HistoryLines.linesOf(observations)} />}
     </dialog>
   )
 }
 
 interface FoundProps {
-  readonly lines: ReadonlyArray<FigureLines.Line>
+  readonly lines: ReadonlyArray<HistoryLines.Line>
 }
 
 const Found = ({ lines }: FoundProps) => (
@@ -125,7 +125,7 @@ const Found = ({ lines }: FoundProps) => (
   </>
 )
 
-const columns: ReadonlyArray<Column<FigureLines.Point>> = [
+const columns: ReadonlyArray<Column<HistoryLines.Point>> = [
   when("From", ({ fetchedAt }) => fetchedAt),
   when("Until", ({ lastFetchedAt }) => lastFetchedAt),
   text("Provider", ({ provider }) => provider),
@@ -148,9 +148,9 @@ const Plot = ({ lines, name, of }: PlotProps) => {
   const points = lines.flatMap(({ points }) => points)
   const ends = points.flatMap(({ from, to }) => [from, to])
   const times = { low: Math.min(...ends), high: Math.max(...ends) }
-  const range = FigureLines.tensAround(points.map((point) => point[of]))
-  const x = (at: number) => FigureLines.positionIn(times, at)
-  const y = (value: number) => 100 - FigureLines.positionIn(range, value)
+  const range = HistoryLines.tensAround(points.map((point) => point[of]))
+  const x = (at: number) => HistoryLines.positionIn(times, at)
+  const y = (value: number) => 100 - HistoryLines.positionIn(range, value)
   const dates = new Set([times.low, (times.low + times.high) / 2, times.high].map(dayOf))
   return (
     <figure class="past">

@@ -14,7 +14,7 @@ const bundle = Effect.runSync(
     Effect.promise(async () => {
       const contents = `
         import { answersSuite } from "../lists/answersSuite.ts"
-        import { open } from "../../src/pages/answers/IndexedAnswers.ts"
+        import { open } from "../../src/pages/answers/IndexedDbAnswers.ts"
         globalThis.test = (name, database) => answersSuite[name](() => open(database))`
       const stdin = { contents, resolveDir: import.meta.dirname }
       const { outputFiles } = await build({ stdin, bundle: true, format: "iife", write: false })

@@ -24,12 +24,12 @@ type Transaction = IDBPTransaction<Stores, Array<StoreNames<Stores>>, "readonly"
 type Writing = IDBPTransaction<Stores, Array<StoreNames<Stores>>, "readwrite">
 
 /** The store, and how to empty it. */
-export interface IndexedAnswers extends Answers {
+export interface IndexedDbAnswers extends Answers {
   readonly clear: () => Promise<void>
 }
 
 /** Opens the database or creates it. Rejects when the browser refuses. */
-export const open = async (name: string): Promise<IndexedAnswers> => {
+export const open = async (name: string): Promise<IndexedDbAnswers> => {
   const db = await openDB<Stores>(name, 1, {
     upgrade: (db) => {
       const answers = { keyPath: ["service", "account", "answer.target"] }

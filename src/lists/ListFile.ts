@@ -11,7 +11,7 @@ export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
   readonly message: string
 }> {}
 
-export interface UrlInput extends UrlList.UrlList {
+export interface ListFile extends UrlList.UrlList {
   /** The path of the list; undefined for a pipe or a terminal. */
   readonly file: string | undefined
 }
@@ -23,7 +23,7 @@ export const open = (options: {
   readonly column?: string | undefined
   /** Called with each remark about how the list is read. */
   readonly onNote: (note: string) => void
-}): Effect.Effect<UrlInput, UnreadableInput> =>
+}): Effect.Effect<ListFile, UnreadableInput> =>
   Effect.tryPromise({
     try: async () => {
       const { column, file, onNote } = options

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Observation, Outcome } from "../../src/client/PromiseClient.ts"
-import * as FigureLines from "../../src/pages/console/FigureLines.ts"
+import * as HistoryLines from "../../src/pages/console/HistoryLines.ts"
 
 const seen = (day: number, provider: string, index: string | null, last = day): Observation => ({
   fetchedAt: new Date(day).toISOString(),
@@ -12,7 +12,7 @@ const seen = (day: number, provider: string, index: string | null, last = day): 
 })
 
 const marks = (...observations: ReadonlyArray<Observation>) =>
-  FigureLines.linesOf(observations).map(({ points, provider }) => ({
+  HistoryLines.linesOf(observations).map(({ points, provider }) => ({
     provider,
     points: points.map(({ formerIndex, from }) => [from, formerIndex]),
   }))
@@ -30,7 +30,7 @@ describe("the chart of an address's history", () => {
         ],
       },
     ])
-    assert.deepStrictEqual(FigureLines.linesOf([]), [])
+    assert.deepStrictEqual(HistoryLines.linesOf([]), [])
   })
 
   it("the chart marks where a provider's index differs from the last one that it named", () => {
@@ -73,7 +73,7 @@ describe("the chart of an address's history", () => {
       { url: "a.com", domainAuthority: 1, pageAuthority: 1 },
       { url: "a.com", reason: "PROVIDER_ERROR" as const },
     ]
-    assert.deepStrictEqual(FigureLines.withOwn(known, outcomes), [
+    assert.deepStrictEqual(HistoryLines.withOwn(known, outcomes), [
       ...known,
       seen(6, "moz", "b"),
       seen(4, "dataset", null),
@@ -81,10 +81,10 @@ describe("the chart of an address's history", () => {
   })
 
   it("the scale of the chart is the tens around the values, even if all values are the same", () => {
-    assert.deepStrictEqual(FigureLines.tensAround([12, 38.5]), { low: 10, high: 40 })
-    assert.deepStrictEqual(FigureLines.tensAround([40]), { low: 40, high: 50 })
-    assert.deepStrictEqual(FigureLines.tensAround([100]), { low: 90, high: 100 })
-    assert.strictEqual(FigureLines.positionIn({ low: 10, high: 40 }, 25), 50)
-    assert.strictEqual(FigureLines.positionIn({ low: 7, high: 7 }, 7), 50)
+    assert.deepStrictEqual(HistoryLines.tensAround([12, 38.5]), { low: 10, high: 40 })
+    assert.deepStrictEqual(HistoryLines.tensAround([40]), { low: 40, high: 50 })
+    assert.deepStrictEqual(HistoryLines.tensAround([100]), { low: 90, high: 100 })
+    assert.strictEqual(HistoryLines.positionIn({ low: 10, high: 40 }, 25), 50)
+    assert.strictEqual(HistoryLines.positionIn({ low: 7, high: 7 }, 7), 50)
   })
 })
