@@ -99,6 +99,7 @@ export default defineConfig({
     maxWorkers: availableParallelism(),
     minWorkers: 1,
     ...sharing,
+    setupFiles: ["test/support/freshMethods.ts"],
     projects: [
       project("unit", {
         include: ["test/**/*.test.ts"],
