@@ -173,7 +173,11 @@ const lookUp = (
   targets: Arr.NonEmptyReadonlyArray<Target>,
   context: LookupContext,
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
-  const distinct = Arr.dedupeWith(targets, (one, other) => one.page === other.page)
+  const byPage = new Map(targets.map((target) => [target.page, target]))
+  if (byPage.size === targets.length) return lookUpDistinct(provider, targets, context)
+  const [first] = targets
+  byPage.delete(first.page)
+  const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
   return Effect.map(lookUpDistinct(provider, distinct, context), (outcomes) => {
     const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
     return targets.map(({ page }) => given.get(page) ?? unanswered)
