@@ -11,10 +11,9 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as FiberSet from "effect/FiberSet"
 import * as Redacted from "effect/Redacted"
-import { ApiKeys } from "../accounts/ApiKeys.ts"
-import { retryAfterSeconds, unauthorizedMessage, unavailableMessage } from "../contract/Envelope.ts"
 import { currentRequest } from "../http/CurrentRequest.ts"
-import { failure } from "../http/errorAnswer.ts"
+import { authentication } from "../http/Authorization.ts"
+import { answerTo, failure } from "../http/errorAnswer.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as Tools from "./Tools.ts"
 
@@ -28,7 +27,7 @@ export interface Options extends Tools.Options {
 /** Makes the handler of requests, whose tools send requests to `api`. */
 export const make = (api: HttpApp.Default<unknown>, options: Options) =>
   Effect.gen(function* () {
-    const keys = yield* ApiKeys
+    const authenticate = yield* authentication
     const { enter } = yield* RateLimit
     const serverOf = yield* Tools.make(api, options)
 
@@ -37,9 +36,7 @@ export const make = (api: HttpApp.Default<unknown>, options: Options) =>
       const foreign = foreignOf(request, options)
       if (foreign !== undefined) return yield* complete(foreign)
       const secret = secretOf(request.headers)
-      const key = yield* keys.authenticate(secret)
-      const current = yield* currentRequest
-      current.key = key
+      const key = yield* authenticate(secret, yield* currentRequest)
       yield* enter(key.id)
       const run = yield* FiberSet.makeRuntimePromise()
       // Nothing here changes, so there is nothing to subscribe to.
@@ -50,11 +47,12 @@ export const make = (api: HttpApp.Default<unknown>, options: Options) =>
     }).pipe(
       Effect.catchTags({
         RequestError: () => Effect.succeed(failure(400, "The Host header is not valid.")),
-        InvalidApiKey: () => refused(401, unauthorizedMessage, { "www-authenticate": "Bearer" }),
-        StoreTimeout: () =>
-          refused(503, unavailableMessage, { "retry-after": String(retryAfterSeconds) }),
+        Unauthorized: (error) =>
+          Effect.succeed(
+            HttpServerResponse.setHeader(answerTo(error), "www-authenticate", "Bearer"),
+          ),
       }),
-      Effect.catchAll(({ headers, message }) => refused(429, message, headers)),
+      Effect.catchAll((error) => Effect.succeed(answerTo(error))),
     )
   })
 
@@ -91,6 +89,3 @@ const foreignOf = (request: Request, { corsOrigins, host }: Options) => {
     (isLocal ? hostHeaderValidationResponse(request, [...local, ...known]) : undefined)
   )
 }
-
-const refused = (status: number, message: string, headers: Readonly<Record<string, string>>) =>
-  Effect.succeed(HttpServerResponse.setHeaders(failure(status, message), headers))

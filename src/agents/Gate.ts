@@ -57,6 +57,7 @@ export const make = (options: Options) =>
         const list = Batch.parse(urls)
         const price = options.price * list.targets.length
         if (limit !== undefined && price > limit) return yield* overLimit(price, limit)
+        if (approval === undefined && price <= options.approveAbove) return { name }
         const { mint, verify } = yield* codec
         // If the client asks the user itself, an agent must not use the client's quote as an
         // approval.
@@ -74,7 +75,6 @@ export const make = (options: Options) =>
           )
 
         if (approval !== undefined) return yield* named(approval, termsOf("agent"))
-        if (price <= options.approveAbove) return { name }
         const state = context.mcpReq.requestState()
         const canAsk = canAskUser(context)
         if (canAsk && typeof state === "string") {

@@ -17,20 +17,29 @@ import { type CurrentRequest, currentRequest } from "./CurrentRequest.ts"
 import { refuse, unavailable } from "./errorAnswer.ts"
 import { counter, RateLimit } from "./RateLimit.ts"
 
+/** Makes the effect that finds the key of a request or fails with the error to answer. */
+export const authentication = Effect.map(
+  ApiKeys,
+  (keys) => (secret: Redacted.Redacted<string>, current: CurrentRequest["Type"]) =>
+    keys.authenticate(secret).pipe(
+      Effect.tap((key) => Effect.sync(() => void (current.key = key))),
+      Effect.mapError(({ _tag }) =>
+        _tag === "InvalidApiKey"
+          ? new Unauthorized({ message: unauthorizedMessage })
+          : unavailable(),
+      ),
+    ),
+)
+
 /** Makes the effect that admits a request or fails with the error to answer. */
 export const admission = Effect.gen(function* () {
-  const keys = yield* ApiKeys
+  const authenticate = yield* authentication
   const { count, enter } = yield* RateLimit
   const countList = counter(listLimit, yield* Effect.clock)
 
   return (secret: Redacted.Redacted<string>, path: string, current: CurrentRequest["Type"]) =>
     Effect.gen(function* () {
-      const key = yield* Effect.mapError(keys.authenticate(secret), ({ _tag }) =>
-        _tag === "InvalidApiKey"
-          ? new Unauthorized({ message: unauthorizedMessage })
-          : unavailable(),
-      )
-      current.key = key
+      const key = yield* authenticate(secret, current)
       const denial = denialOf(key, path === batchPath ? "check" : "read")
       if (denial !== undefined) return yield* new Forbidden({ message: denial })
       yield* enter(key.id)

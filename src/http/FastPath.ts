@@ -21,7 +21,7 @@ import * as MonotonicClock from "../check/MonotonicClock.ts"
 import * as Authorization from "./Authorization.ts"
 import { isJson } from "./Decoding.ts"
 import * as EachRequest from "./EachRequest.ts"
-import { failure } from "./errorAnswer.ts"
+import { answerTo } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
 import * as HeaderCheck from "./HeaderCheck.ts"
 
@@ -44,9 +44,7 @@ export const make = (server: EachRequest.Server, options: Options) =>
         const key = yield* admit(secret, batchPath, arrived.current)
         return yield* handlers.checkBatch(useCase, { urls, headers, key }, arrived.current)
       }).pipe(
-        Effect.catchAll(({ headers, message, status }) =>
-          Effect.succeed(HttpServerResponse.setHeaders(failure(status, message), headers)),
-        ),
+        Effect.catchAll((error) => Effect.succeed(answerTo(error))),
         Effect.catchAllCause(EachRequest.answerFailure(arrived)),
         Effect.flatMap(EachRequest.finish(arrived, server)),
         Effect.scoped,

@@ -15,6 +15,14 @@ interface ContractError {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** Makes the answer to an error of the contract, where the framework does not make it. */
+export const answerTo = ({
+  headers,
+  message,
+  status,
+}: ContractError & { readonly message: string; readonly status: number }) =>
+  HttpServerResponse.setHeaders(failure(status, message), headers)
+
 /** Fails with an error of the contract, and adds the error's headers to the answer. */
 export const refuse = <E extends ContractError>(error: E): Effect.Effect<never, E> =>
   Effect.zipRight(
