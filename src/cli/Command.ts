@@ -109,6 +109,25 @@ const messageOf = (command: Parser, error: ParseResult.ParseError) => {
   return `error: ${name}: ${issue?.message}`
 }
 
+/** The options of a command that calls the service as its client does. */
+export const ofClient = (command: Parser) =>
+  command
+    .addOption(new Option("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory())
+    .addOption(
+      new Option("--url <URL>", "address of the service")
+        .env("AUTHORITY_URL")
+        .default("http://127.0.0.1:8080"),
+    )
+
+export const client = {
+  key: Schema.Redacted(Schema.String),
+  url: Schema.String.pipe(
+    Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
+      message: () => "expected an http or https address",
+    }),
+  ),
+}
+
 export const account = ["--account <NAME>", "name or id of the account"] as const
 
 /** An option without a value. */

@@ -34,12 +34,6 @@ import { printable } from "../check/printable.ts"
 import { isoTime, TimeSpan } from "../accounts/TimeSpan.ts"
 import * as Command from "./Command.ts"
 
-const HttpUrl = Schema.String.pipe(
-  Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
-    message: () => "expected an http or https address",
-  }),
-)
-
 const Delimiter = Schema.String.pipe(
   Schema.transform(Schema.String, {
     decode: (text) => (/^(tab|\\t)$/i.test(text) ? "\t" : text),
@@ -52,8 +46,7 @@ const Delimiter = Schema.String.pipe(
 
 const Options = Schema.Struct({
   file: Schema.String,
-  key: Schema.Redacted(Schema.String),
-  url: HttpUrl,
+  ...Command.client,
   column: Schema.optional(Schema.String),
   output: Schema.optional(
     Schema.NonEmptyString.annotations({ message: () => "expected a file name, or - for stdout" }),
@@ -156,16 +149,9 @@ export const command = Command.make({
     "authority check export.csv --column Address --url https://service.example.com",
   ],
   declare: (command) =>
-    command
-      .argument("[FILE]", 'file with one URL per line, or a CSV file; "-" means stdin', "-")
-      .addOption(
-        new Option("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory(),
-      )
-      .addOption(
-        new Option("--url <URL>", "address of the service")
-          .env("AUTHORITY_URL")
-          .default("http://127.0.0.1:8080"),
-      )
+    Command.ofClient(
+      command.argument("[FILE]", 'file with one URL per line, or a CSV file; "-" means stdin', "-"),
+    )
       .option(
         "--column <COLUMN>",
         "header name or number of the CSV column with the URLs (default: the only column with URLs)",

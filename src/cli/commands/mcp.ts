@@ -3,7 +3,6 @@
  * message to the service, and prints its answer.
  */
 import { createInterface } from "node:readline"
-import { Option as Flag } from "commander"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -13,21 +12,10 @@ import { optional } from "../../contract/fields.ts"
 import { line } from "../Output.ts"
 import * as Command from "../Command.ts"
 
-const HttpUrl = Schema.URL.annotations({
-  message: () => ({ message: "expected an http or https address", override: true }),
-})
-
 export const command = Command.make({
   examples: ["authority mcp --url https://service.example.com"],
-  declare: (command) =>
-    command
-      .addOption(new Flag("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory())
-      .addOption(
-        new Flag("--url <URL>", "address of the service")
-          .env("AUTHORITY_URL")
-          .default("http://127.0.0.1:8080"),
-      ),
-  options: Schema.Struct({ key: Schema.Redacted(Schema.String), url: HttpUrl }),
+  declare: Command.ofClient,
+  options: Schema.Struct(Command.client),
   run: ({ key, url }) =>
     Stream.fromAsyncIterable(
       createInterface({ input: process.stdin }),
@@ -37,7 +25,9 @@ export const command = Command.make({
       // An agent may call several tools at once.
       Stream.mapEffect(
         (text) =>
-          Effect.flatMap(answersTo(text, url, key), (answers) => Effect.forEach(answers, line)),
+          Effect.flatMap(answersTo(text, new URL(url), key), (answers) =>
+            Effect.forEach(answers, line),
+          ),
         {
           concurrency: "unbounded",
           unordered: true,
