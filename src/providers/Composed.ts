@@ -67,14 +67,14 @@ export const decorated = <E, R>(
 export const undecorated = <E, R>(
   vendor: Layer.Layer<Vendor, E, R>,
 ): Layer.Layer<MetricsProvider, E, R> =>
-  Layer.effect(
-    MetricsProvider,
-    Effect.map(Vendor, ({ call, name }) => ({
-      name,
-      known: nothingKnown,
-      prospects: allAsked,
-      circuits: Effect.succeed([]),
-      lookup: (targets, { account, requestId }) =>
-        Effect.map(call(targets, { account, requestIds: [requestId] }), ({ outcomes }) => outcomes),
-    })),
-  ).pipe(Layer.provide(vendor))
+  Layer.effect(MetricsProvider, Effect.map(Vendor, asProvider)).pipe(Layer.provide(vendor))
+
+/** The provider that asks a vendor in every lookup. */
+export const asProvider = ({ call, name }: Vendor["Type"]): MetricsProvider["Type"] => ({
+  name,
+  known: nothingKnown,
+  prospects: allAsked,
+  circuits: Effect.succeed([]),
+  lookup: (targets, { account, requestId }) =>
+    Effect.map(call(targets, { account, requestIds: [requestId] }), ({ outcomes }) => outcomes),
+})

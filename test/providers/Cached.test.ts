@@ -18,6 +18,7 @@ import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsC
 import * as Cached from "../../src/providers/figures/Cached.ts"
 import { StoreFailure } from "../../src/database/StoreFailure.ts"
 import { context, targets } from "../support/lookup.ts"
+import { asProvider } from "../../src/providers/Composed.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { settable } from "../support/SettableClock.ts"
 
@@ -39,7 +40,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
       capacity: 50_000,
       ...options,
     })
-    const provider = reading(ScriptedVendor.asProvider(saving(vendor)))
+    const provider = reading(asProvider(saving(vendor)))
     const lookup = (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls), context())
     return {
       calls,

@@ -5,9 +5,10 @@ import type { LookupContext } from "../../src/providers/MetricsProvider.ts"
 import * as Fallback from "../../src/providers/Fallback.ts"
 import type { Target } from "../../src/check/Target.ts"
 import { context, tags, targets } from "../support/lookup.ts"
+import { asProvider } from "../../src/providers/Composed.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
-const { asProvider, fails, lacks } = ScriptedVendor
+const { fails, lacks } = ScriptedVendor
 
 const setUp = () => {
   const first = ScriptedVendor.make({ name: "first" })

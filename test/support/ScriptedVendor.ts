@@ -3,12 +3,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Outcome, providerFailed } from "../../src/check/Metrics.ts"
-import {
-  allAsked,
-  type MetricsProvider,
-  nothingKnown,
-  ProviderError,
-} from "../../src/providers/MetricsProvider.ts"
+import { ProviderError } from "../../src/providers/MetricsProvider.ts"
 import type { CallContext, Vendor } from "../../src/providers/Vendor.ts"
 import type { Target } from "../../src/check/Target.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
@@ -96,13 +91,3 @@ export const make = (
     always: (step: Step) => void (standing = step),
   }
 }
-
-/** A provider that asks the vendor directly, without a queue or a cache. */
-export const asProvider = ({ call, name }: Vendor["Type"]): MetricsProvider["Type"] => ({
-  name,
-  known: nothingKnown,
-  prospects: allAsked,
-  circuits: Effect.succeed([]),
-  lookup: (targets, { account, requestId }) =>
-    Effect.map(call(targets, { account, requestIds: [requestId] }), ({ outcomes }) => outcomes),
-})
