@@ -8,7 +8,14 @@ import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as memory from "../support/memory.ts"
 import { type Figures, MetricsCache } from "../../src/providers/figures/MetricsCache.ts"
-import { browserTest, examineContrast, isMissing, keyboardOf, visit } from "../support/Browser.ts"
+import {
+  browserTest,
+  examineContrast,
+  isMissing,
+  keyboardOf,
+  type Run,
+  visit,
+} from "../support/Browser.ts"
 import {
   sites,
   failing,
@@ -33,6 +40,17 @@ import { start as startServer } from "../support/TestServer.ts"
 
 /** Starts a service whose figures are synthetic, with an account that has these credits. */
 const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: true })
+
+/** Opens the console, and checks the mixed list. */
+const checkMixed = async (run: Run) => {
+  const { key, url } = await run(service())
+  const visited = await run(visit(url, "/console"))
+  await useKey(visited.page, key)
+  await paste(visited.page, mixed)
+  await start(visited.page)
+  await heading(visited.page, /^Done/)
+  return visited
+}
 
 /** Returns the text of each row of the plan. */
 const planShown = async (page: Page) => {
@@ -145,12 +163,7 @@ describe.skipIf(isMissing)("the console", () => {
   browserTest(
     "the console sorts, filters and exports the results, and marks synthetic figures",
     async (run) => {
-      const { key, url } = await run(service())
-      const { page } = await run(visit(url, "/console"))
-      await useKey(page, key)
-      await paste(page, mixed)
-      await start(page)
-      await heading(page, /^Done/)
+      const { page } = await checkMixed(run)
       const head = page.getByRole("columnheader", { name: "Domain authority" })
       assert.strictEqual(await head.getAttribute("aria-sort"), "descending")
       const figures = (await page.locator("td.domainAuthority .value").allInnerTexts()).map(Number)
@@ -196,12 +209,7 @@ describe.skipIf(isMissing)("the console", () => {
   browserTest(
     "a click on a chart's bar filters the table, and an export contains only the filtered rows",
     async (run) => {
-      const { key, url } = await run(service())
-      const { examine, page } = await run(visit(url, "/console"))
-      await useKey(page, key)
-      await paste(page, mixed)
-      await start(page)
-      await heading(page, /^Done/)
+      const { examine, page } = await checkMixed(run)
 
       const bars = page.getByRole("group", { name: "Domain authority: how many" })
       await bars.getByRole("button", { name: /from 10 / }).click()
@@ -239,12 +247,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   browserTest("the charts show every range of the three figures", async (run) => {
-    const { key, url } = await run(service())
-    const { page } = await run(visit(url, "/console"))
-    await useKey(page, key)
-    await paste(page, mixed)
-    await start(page)
-    await heading(page, /^Done/)
+    const { page } = await checkMixed(run)
     for (const name of ["Domain authority", "Page authority", "Spam score"]) {
       const bars = page.getByRole("group", { name: `${name}: how many` }).getByRole("button")
       const names = await bars.allInnerTexts()

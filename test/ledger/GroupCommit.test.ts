@@ -240,16 +240,22 @@ describe("a change with a time limit", () => {
   }
 })
 
+/** A group commit with its own scope, in the middle of its first commit. */
+const busyCommit = Effect.gen(function* () {
+  const { commit, commits, goOn, underWay } = yield* blockedRecorder
+  const scope = yield* Scope.make()
+  const submit = yield* Scope.extend(committing(commit), scope)
+  const first = yield* Effect.fork(submit(0))
+  yield* underWay
+  return { commits, first, goOn, scope, submit }
+})
+
 describe("closing the group commit", () => {
   it.effect(
     "closing the group commit waits for the current commit and commits the waiting changes",
     () =>
       Effect.gen(function* () {
-        const { commit, commits, goOn, underWay } = yield* blockedRecorder
-        const scope = yield* Scope.make()
-        const submit = yield* Scope.extend(committing(commit), scope)
-        const first = yield* Effect.fork(submit(0))
-        yield* underWay
+        const { commits, first, goOn, scope, submit } = yield* busyCommit
         const rest = yield* Effect.fork(Effect.forEach(upTo(1000), (n) => submit(n), atOnce))
         yield* turnOfTheLoop
         const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
@@ -267,11 +273,7 @@ describe("closing the group commit", () => {
     "a change that is submitted while the group commit closes, or later, is interrupted",
     () =>
       Effect.gen(function* () {
-        const { commit, commits, goOn, underWay } = yield* blockedRecorder
-        const scope = yield* Scope.make()
-        const submit = yield* Scope.extend(committing(commit), scope)
-        const first = yield* Effect.fork(submit(0))
-        yield* underWay
+        const { commits, first, goOn, scope, submit } = yield* busyCommit
         const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
         yield* turnOfTheLoop
         yield* goOn

@@ -73,14 +73,13 @@ export const visit = (
     return { page, examine: (state: string) => examine(page, state) }
   })
 
+export type Run = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Promise<A>
+
 /**
  * A test whose body controls pages with promises. `run` runs an effect, whose resources are
  * released at the end of the test.
  */
-export const browserTest = (
-  name: string,
-  body: (run: <A, E>(effect: Effect.Effect<A, E, Scope.Scope>) => Promise<A>) => Promise<unknown>,
-) =>
+export const browserTest = (name: string, body: (run: Run) => Promise<unknown>) =>
   it.scopedLive(name, () =>
     Effect.gen(function* () {
       const runtime = yield* Effect.runtime<Scope.Scope>()
